@@ -145,6 +145,18 @@ void MailboxRegistry::LetGo(ActorSlot& slot) {
 
 void MailboxRegistry::Unregister(ActorSlot& slot) { ActorSlotPool::Deactivate({&slot, slot.generation()}); }
 
+void MailboxRegistry::TakeBack(ActorSlot& slot) {
+  // Nothing of the actor is left in the slot when the mailbox goes idle: a worker may run the free
+  // slot for late messages.
+  if ((slot.flags() & kLimitedFlag) != 0) {
+    Leftovers left = slot.limits.load(std::memory_order_acquire)->Close();
+    while (Envelope* const envelope = left.dead_letters.PopFront()) slot.mailbox.Post(envelope);
+    for (const ActorRef sender : left.resume) TellSystem(sender, MakeEnvelope<RoomFound>(ActorRef(), &slot));
+  }
+  delete std::exchange(slot.extension, nullptr);  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.
+  LetGo(slot);
+}
+
 void MailboxRegistry::Abandon(ActorSlot& slot) {
   // If the mailbox is neither idle nor parked, a late sender has found that the system has ended,
   // and empties it.

@@ -65,6 +65,12 @@ class MailboxRegistry {
   void Release(ActorSlotPool::Cache& cache, ActorSlot& slot) { cache.Release(&slot); }
   void Release(ActorSlot& slot) { pool_->Release(&slot); }
 
+  // Ends the mailbox of an actor that could not be spawned, after Unregister. The caller holds the
+  // mailbox, and does not hold it afterwards. Messages in it become dead letters in a turn of a
+  // worker: those for an earlier actor of the slot that came late, and those of threads that have
+  // found the actor in the tree.
+  static void TakeBack(ActorSlot& slot);
+
   // Ends the messages of an actor that ends with its system, after the executors have ended.
   static void Abandon(ActorSlot& slot);
   // The same for a mailbox that the caller holds. The caller does not hold it afterwards.

@@ -129,6 +129,46 @@ TEST_F(StaleReferenceTest, AMessageToAFreeSlotIsADeadLetter) {
   EXPECT_TRUE(first.slot()->mailbox.inbox.IsIdle());
 }
 
+// SCH-5: an actor could not be spawned, and gives its slot back. The generation check of messages
+// to an earlier actor of the slot passed in time, but their push was late. Another thread has found
+// the new actor in the tree, and has sent to it.
+TEST_F(StaleReferenceTest, MessagesToASlotThatIsGivenUpAreDeadLetters) {
+  const MailboxOptions bounded{.capacity = 1, .overflow = OverflowStrategy::kBlockProducer};
+  const MailboxOptions keeping{.capacity = 1, .overflow = OverflowStrategy::kDropOldest};
+  for (const MailboxOptions* const options : {static_cast<const MailboxOptions*>(nullptr), &bounded, &keeping}) {
+    const ActorRef first = SpawnDoer();
+    StopIt(first);
+    Run(first);
+    dead_.clear();
+    log_.clear();
+    Doer instance(log_);
+    ActorSlot* const slot =
+        mailboxes_.Register({.instance = &instance, .dispatcher = number_, .options = options}).value();
+    ASSERT_EQ(slot, first.slot());
+    const ActorRef found = slot->ref();
+    Tell(found, Number{1});
+    for (const bool is_system : {false, true}) {
+      EnvelopePtr late = MakeEnvelope<Number>(ActorRef(), is_system ? 2 : 3);
+      late->set_target_word(first.word());
+      if (is_system) {
+        late->MarkAsSystem();
+        EXPECT_EQ(slot->mailbox.PostSystem(late.release()), InboxPush::kQueued);
+      } else {
+        EXPECT_FALSE(slot->mailbox.Post(late.release()));
+      }
+    }
+    slot->instance = nullptr;
+    MailboxRegistry::Unregister(*slot);
+    MailboxRegistry::TakeBack(*slot);
+    mailboxes_.Release(*slot);
+    RunAll();
+    std::sort(dead_.begin(), dead_.end());
+    EXPECT_EQ(dead_, Dead({{1, kStopped}, {2, kStopped}, {3, kStopped}}));
+    EXPECT_TRUE(slot->mailbox.inbox.IsIdle());
+    EXPECT_TRUE(log_.empty());
+  }
+}
+
 // SCH-5: the next actor of a slot does not get a late system message.
 TEST_F(StaleReferenceTest, ALateSystemMessageDoesNotStopTheNextActor) {
   const auto [stale, heir] = SpawnHeir();

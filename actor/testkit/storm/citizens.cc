@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -20,9 +21,11 @@
 #include "fraktor/actor/mailbox/overflow/overflow_strategy.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/behaviors.h"
+#include "fraktor/actor/testkit/storm/machine.h"
 #include "fraktor/actor/testkit/storm/person.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::storm {
 namespace {
@@ -31,11 +34,16 @@ namespace {
 struct LifeSource {
   World* world = nullptr;
   std::shared_ptr<Life> life;
+  // For the life that a routee makes.
+  std::string mailbox_text;
+  bool is_fifo = true;
 
   std::shared_ptr<Life> Get() const {
     if (life != nullptr) return life;
     auto own = std::make_shared<Life>(*world);
     own->is_anonymous = true;
+    own->mailbox_text = mailbox_text;
+    own->is_fifo = is_fifo;
     return own;
   }
 };
@@ -79,7 +87,9 @@ class Citizen final : public BehaviorActor, private Moods {
   Person person_;
 };
 
-#define FRAKTOR_STORM_MESSAGES Letter, Bulky, Urgent, Act, Question, Answer, Tick, Piped, WatchNote, Gust, Calm, Audit
+#define FRAKTOR_STORM_MESSAGES                                                                                     \
+  Letter, Bulky, Urgent, Act, Question, Answer, Tick, Piped, WatchNote, Gust, Services, MachineState, MachineMove, \
+      Calm, Audit
 using Context = TypedContext<FRAKTOR_STORM_MESSAGES>;
 
 // Waits for some time, or for another actor, in the middle of a handler.
@@ -114,6 +124,9 @@ class Handlers {
   absl::Status On(Context& context, Piped& piped) { return person().On(context, piped); }
   absl::Status On(Context& context, const WatchNote& note) { return person().On(context, note); }
   absl::Status On(Context& context, const Gust& gust) { return person().On(context, gust); }
+  absl::Status On(Context& context, const Services& services) { return person().On(context, services); }
+  absl::Status On(Context& context, const MachineState& machine) { return person().On(context, machine); }
+  absl::Status On(Context& context, const MachineMove& move) { return person().On(context, move); }
   absl::Status On(Context& context, const Calm& calm) { return person().On(context, calm); }
   absl::Status On(Context& context, const Terminated& terminated) { return person().On(context, terminated); }
   absl::Status On(Context& context, const ReceiveTimeout& timeout) { return person().On(context, timeout); }
@@ -168,9 +181,23 @@ class TypedCitizen final : public Actor<TypedCitizen<Handling>, FRAKTOR_STORM_ME
                            public Handlers<TypedCitizen<Handling>, Handling>,
                            private Moods {
  public:
-  explicit TypedCitizen(const LifeSource& source) : person_(*this, source.Get()) { person_.life().is_typed = true; }
+  explicit TypedCitizen(const LifeSource& source) : person_(*this, source.Get()) {
+    person_.life().is_typed = true;
+    person_.life().class_name =
+        std::is_same_v<Handling<void>, Task<void>> ? "typed and waiting" : "typed and interleaving";
+  }
 
-  absl::Status PreStart(Context& context) { return person_.PreStart(context); }
+  absl::Status PreStart(Context& context) {
+    World* const world = &person_.world();
+    context.template Adapt<Parcel>([world](Parcel&& parcel) {
+      if (!world->is_over() && parcel.place.number % 128 == 9) {
+        parcel.token.Handle();
+        throw std::runtime_error("an adapter throws");
+      }
+      return Letter{std::move(parcel.token), parcel.place};
+    });
+    return person_.PreStart(context);
+  }
   void PostStop(Context& context) { person_.PostStop(context); }
   absl::Status PreRestart(Context& context, const absl::Status& reason, Envelope*) {
     return person_.PreRestart(context, reason);
@@ -214,6 +241,26 @@ template <class T>
 using Waits = Task<T>;
 template <class T>
 using Interleaves = InterleavingTask<T>;
+
+// Watches the actors that threads spawn with SpawnWatched. Nobody meets it, so it does not end.
+class Guard final : public ActorInstance {
+ public:
+  explicit Guard(World* world) : world_(*world) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (const auto* terminated = message.TryAs<Terminated>()) {
+      world_.EndGuarded(terminated->actor);
+      return absl::OkStatus();
+    }
+    if (message.Is<Calm>()) return absl::OkStatus();
+    if (!message.Is<Audit>()) return context.Unhandled(message);
+    context.Reply(Audited{});
+    return absl::OkStatus();
+  }
+
+ private:
+  World& world_;
+};
 
 class Steward final : public ActorInstance {
  public:
@@ -287,6 +334,7 @@ MailboxOptions RandomMailbox(Random& random, Life* life) {
   }
   if (life != nullptr) life->is_fifo = options.order == MessageOrder::kFifo;
   if (random.Uniform(3) != 0) return options;
+  if (life != nullptr) life->is_limited = true;
   options.capacity = 2 + random.Uniform(20);
   const uint64_t overflow = random.Uniform(6);
   if (overflow == 5) {
@@ -303,11 +351,27 @@ MailboxOptions RandomMailbox(Random& random, Life* life) {
   return options;
 }
 
-DispatcherChoice RandomDispatcher(Random& random) {
+DispatcherSelector RandomDispatcher(World& world, Random& random) {
   const uint64_t draw = random.Uniform(40);
-  if (draw == 0) return DispatcherChoice::kPinned;
+  if (draw == 0 && !world.Skips("pinned actors")) return DispatcherChoice::kPinned;
   if (draw <= 2) return DispatcherChoice::kSystem;
-  return draw <= 4 ? DispatcherChoice::kDefault : DispatcherChoice::kAutomatic;
+  if (draw <= 5) return world.Skips("named dispatchers") ? DispatcherSelector() : kFewWorkers;
+  if (draw <= 7) return world.Skips("named dispatchers") ? DispatcherSelector() : kBlockingWorkers;
+  return draw <= 9 ? DispatcherChoice::kDefault : DispatcherChoice::kAutomatic;
+}
+
+std::string TextOf(const PropsOptions& options) {
+  static constexpr const char* kPools[] = {"automatic", "system", "pinned", "default"};
+  const MailboxOptions& mailbox = options.mailbox;
+  const DispatcherSelector& pool = options.dispatcher;
+  std::string text =
+      absl::StrCat("dispatcher ", pool.is_named() ? pool.name() : kPools[static_cast<size_t>(pool.choice())], ", ",
+                   ToAbsl(ToString(mailbox.order)), " mailbox");
+  if (!mailbox.bounded()) return text;
+  absl::StrAppend(&text, " of ", mailbox.user_capacity(), " messages, overflow policy ",
+                  ToAbsl(mailbox.policy().name()), " with needs ", static_cast<int>(mailbox.policy().needs()),
+                  ", push timeout ", absl::FormatDuration(mailbox.push_timeout));
+  return text;
 }
 
 PropsPtr MakeFrom(const LifeSource& source, const PropsOptions& options, Random& random) {
@@ -324,12 +388,14 @@ PropsPtr MakeFrom(const LifeSource& source, const PropsOptions& options, Random&
 }  // namespace
 
 PropsPtr MakeCitizen(World& world, Random& random) {
-  LifeSource source{&world, std::make_shared<Life>(world)};
+  LifeSource source{.world = &world, .life = std::make_shared<Life>(world), .mailbox_text = {}};
   PropsOptions options;
-  options.dispatcher = RandomDispatcher(random);
-  if (world.Skips("pinned actors") && options.dispatcher == DispatcherChoice::kPinned) options.dispatcher = {};
+  options.dispatcher = RandomDispatcher(world, random);
   options.mailbox = RandomMailbox(random, source.life.get());
-  source.life->is_pinned = options.dispatcher == DispatcherChoice::kPinned;
+  source.life->may_block =
+      options.dispatcher == DispatcherChoice::kPinned || options.dispatcher.name() == kBlockingWorkers;
+  source.life->mailbox_text = TextOf(options);
+  if (random.Uniform(12) == 0 && !world.Skips("machines")) return MakeMachine(source.life, options);
   return MakeFrom(source, options, random);
 }
 
@@ -338,8 +404,19 @@ PropsPtr MakeRoutee(World& world, Random& random) {
   options.mailbox = RandomMailbox(random, nullptr);
   options.mailbox.order = MessageOrder::kFifo;
   options.mailbox.priority = {};
-  return MakeFrom({&world, nullptr}, options, random);
+  return MakeFrom({.world = &world, .life = nullptr, .mailbox_text = TextOf(options)}, options, random);
 }
+
+PropsPtr MakeSupervised(World& world, Random& random) {
+  PropsOptions options;
+  options.mailbox = RandomMailbox(random, nullptr);
+  // The audit of the supervisor comes here too.
+  if (options.mailbox.bounded()) options.mailbox.capacity += 2;
+  return MakeFrom({.world = &world, .life = nullptr, .mailbox_text = TextOf(options), .is_fifo = false}, options,
+                  random);
+}
+
+PropsPtr MakeGuard(World& world) { return MakeProps<Guard>({}, &world); }
 
 PropsPtr MakeSteward(World& world, Random& random) { return MakeProps<Steward>({}, &world, random.Next()); }
 

@@ -7,6 +7,7 @@
 #define FRAKTOR_ACTOR_TESTKIT_STORM_CITIZENS_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,10 +21,21 @@
 
 namespace fraktor::storm {
 
+// The named dispatchers of every system of a storm. Handlers may block on the second one.
+inline constexpr std::string_view kFewWorkers = "few";
+inline constexpr std::string_view kBlockingWorkers = "blocking";
+
 // A recipe for one actor. A typed one, or one without types.
 PropsPtr MakeCitizen(World& world, Random& random);
 // A recipe for many: the routees of a pool.
 PropsPtr MakeRoutee(World& world, Random& random);
+
+// A recipe for the child of a BackoffSupervisor. It gets messages from its supervisor and directly,
+// so they have no order.
+PropsPtr MakeSupervised(World& world, Random& random);
+
+// A recipe for the actor that watches others for threads (World::guard).
+PropsPtr MakeGuard(World& world);
 
 // A recipe for a child of /system: it supervises one actor of the storm, and lets no failure
 // through, which would end the system.

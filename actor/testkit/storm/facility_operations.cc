@@ -52,11 +52,13 @@ absl::Status BeginToStash(Deed& deed) {
 }
 
 absl::Status TakeBackAll(Deed& deed) {
+  ++deed.person.life().events.unstashed;
   UnstashAll(deed.context);
   return absl::OkStatus();
 }
 
 absl::Status TakeBackOne(Deed& deed) {
+  ++deed.person.life().events.unstashed;
   UnstashOne(deed.context);
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -18,17 +19,13 @@ thread_local uint16_t operation_of_this_thread = 0;
 // Indexed by row. Rows never change their names, so the order of the stores does not matter.
 std::array<std::atomic<const char*>, 256> operation_names{};
 
-std::string NameOfOperation(uint16_t row) {
-  const char* const name = operation_names[row].load(std::memory_order_relaxed);
-  return absl::StrCat(" (it was sent by: ", name == nullptr ? "no operation" : name,
-                      row >= 128 ? ", of a thread)" : ")");
-}
+std::string SentBy(uint16_t row) { return absl::StrCat(" (it was sent by: ", NameOfOperation(row), ")"); }
 
 }  // namespace
 
 void Ledger::Violate(std::string_view invariant, std::string_view detail) {
   violation_count_.fetch_add(1, std::memory_order_relaxed);
-  const std::string text = absl::StrCat(ToAbsl(invariant), ": ", ToAbsl(detail));
+  const std::string text = absl::StrCat(where_, where_.empty() ? "" : ": ", ToAbsl(invariant), ": ", ToAbsl(detail));
   MutexLock lock(mutex_);
   if (violations_.size() >= kMostKept) return;
   std::fprintf(stderr, "storm: %s\n", text.c_str());
@@ -45,7 +42,19 @@ void SetOperationOfThisThread(uint16_t row, std::string_view name) {
   operation_names[row].store(name.data(), std::memory_order_relaxed);
 }
 
-Token::Token(Ledger* ledger, bool is_owed) : ledger_(ledger), origin_(operation_of_this_thread), is_owed_(is_owed) {
+std::string NameOfOperation(uint16_t row) {
+  const char* const name = operation_names[row].load(std::memory_order_relaxed);
+  return absl::StrCat(name == nullptr || *name == '\0' ? "no operation" : name, row >= 128 ? ", of a thread" : "");
+}
+
+uint32_t MicrosecondsNow() {
+  static const auto begin = std::chrono::steady_clock::now();
+  return static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count());
+}
+
+Token::Token(Ledger* ledger, bool is_owed)
+    : ledger_(ledger), made_us_(MicrosecondsNow()), origin_(operation_of_this_thread), is_owed_(is_owed) {
   if (ledger_ == nullptr) return;
   ledger_->tokens.fetch_add(1, std::memory_order_relaxed);
   if (is_owed_) ledger_->owed_.fetch_add(1, std::memory_order_relaxed);
@@ -59,7 +68,7 @@ Token::~Token() {
   ledger_->vanished.fetch_add(1, std::memory_order_relaxed);
   if (!ledger_->is_lenient()) {
     ledger_->Violate("every message is handled or a dead letter",
-                     absl::StrCat("a message was destroyed, and it was neither", NameOfOperation(origin_)));
+                     absl::StrCat("a message was destroyed, and it was neither", SentBy(origin_)));
   }
 }
 
@@ -69,7 +78,7 @@ void Token::Settle(bool handled) const {
     ledger_->Violate("every message is handled or a dead letter, once",
                      absl::StrCat(handled ? "a message was handled after it had been settled"
                                           : "a message was a dead letter after it had been settled",
-                                  NameOfOperation(origin_)));
+                                  SentBy(origin_)));
     return;
   }
   is_settled_ = true;

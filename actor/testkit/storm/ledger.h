@@ -36,7 +36,8 @@ class Ledger {
   // waits for.
   using Count = std::atomic<int64_t>;
 
-  Ledger() = default;
+  // `where` begins the text of each violation: the seed and the round.
+  explicit Ledger(std::string where = {}) : where_(std::move(where)) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
@@ -69,6 +70,7 @@ class Ledger {
  private:
   friend class Token;
 
+  const std::string where_;
   Count owed_{0};
   Count violation_count_{0};
   std::atomic<bool> is_lenient_{false};
@@ -80,6 +82,12 @@ class Ledger {
 // one made it.
 void SetOperationOfThisThread(uint16_t row, std::string_view name);
 
+// For the texts of violations: "tell letters, of a thread".
+std::string NameOfOperation(uint16_t row);
+
+// The time since the process began to make tokens. Wraps after more than an hour.
+uint32_t MicrosecondsNow();
+
 class Token {
  public:
   enum class Duty : uint8_t {
@@ -89,9 +97,13 @@ class Token {
 
   Token(Ledger& ledger, Duty duty) : Token(&ledger, duty == Duty::kOwed) {}
   // A copy is a message of its own.
-  Token(const Token& other) : Token(other.ledger_, other.is_owed_) { origin_ = other.origin_; }
+  Token(const Token& other) : Token(other.ledger_, other.is_owed_) {
+    made_us_ = other.made_us_;
+    origin_ = other.origin_;
+  }
   Token(Token&& other) noexcept
       : ledger_(std::exchange(other.ledger_, nullptr)),
+        made_us_(other.made_us_),
         origin_(other.origin_),
         is_owed_(other.is_owed_),
         is_settled_(other.is_settled_) {}
@@ -104,11 +116,16 @@ class Token {
   // The message was published as a dead letter.
   void Die() const { Settle(/*handled=*/false); }
 
+  // Which operation made the token (NameOfOperation), and when (MicrosecondsNow).
+  uint16_t origin() const { return origin_; }
+  uint32_t made_us() const { return made_us_; }
+
  private:
   Token(Ledger* ledger, bool is_owed);
   void Settle(bool handled) const;
 
   Ledger* ledger_;
+  uint32_t made_us_;
   uint16_t origin_;
   bool is_owed_;
   // The listener of dead letters sees messages as constants.

@@ -20,8 +20,8 @@ const Envelope* EnvelopeIn(const MessageType* type, const void* message) {
 const Token* TokenIn(const MessageType* type, const void* message) {
   if (message == nullptr) return nullptr;
   for (const Token* const token :
-       {TokenIfIs<Letter>(type, message), TokenIfIs<Bulky>(type, message), TokenIfIs<Urgent>(type, message),
-        TokenIfIs<Act>(type, message), TokenIfIs<Question>(type, message)}) {
+       {TokenIfIs<Letter>(type, message), TokenIfIs<Bulky>(type, message), TokenIfIs<Parcel>(type, message),
+        TokenIfIs<Urgent>(type, message), TokenIfIs<Act>(type, message), TokenIfIs<Question>(type, message)}) {
     if (token != nullptr) return token;
   }
   for (const Envelope* const inner : {EnvelopeIn<Broadcast>(type, message), EnvelopeIn<Keyed>(type, message),

@@ -17,7 +17,8 @@ namespace fraktor::storm {
 // The place of a message among those of its sender. A recipient with a FIFO mailbox sees the
 // numbers of one sender grow.
 struct Place {
-  uint32_t sender = 0;  // 0: the order is not checked.
+  uint32_t sender : 24 = 0;  // 0: the order is not checked.
+  uint32_t route : 8 = 0;    // For the text of a violation: see RouteTo in world.h.
   uint32_t number = 0;
 };
 
@@ -36,7 +37,14 @@ struct Bulky {
 
   uint64_t RoutingKey() const { return place.number; }
 };
-// The same ahead of others in a control-first mailbox.
+// A message that typed actors do not handle, but adapt: it becomes a Letter.
+struct Parcel {
+  Token token;
+  Place place;
+
+  uint64_t RoutingKey() const { return place.number; }
+};
+// The same as a Letter, ahead of others in a control-first mailbox.
 struct Urgent {
   Token token;
 };

@@ -25,6 +25,12 @@ absl::Status TellBulky(Deed& deed) {
   return absl::OkStatus();
 }
 
+absl::Status TellParcel(Deed& deed) {
+  const Acquaintance to = deed.Anybody();
+  deed.context.Tell(to.ref, Parcel{deed.world().MakeToken(to), deed.person.life().NextPlace(to)});
+  return absl::OkStatus();
+}
+
 absl::Status TellUrgent(Deed& deed) {
   const Acquaintance to = deed.Anybody();
   deed.context.Tell(to.ref, Urgent{deed.world().MakeToken(to)});
@@ -96,6 +102,7 @@ std::vector<ActorOperation> MessagingOperations() {
   return {
       {"tell letters", 12, &TellLetters},
       {"tell a bulky letter", 3, &TellBulky},
+      {"tell a parcel", 3, &TellParcel},
       {"tell an urgent message", 2, &TellUrgent},
       {"try to tell", 4, &TryTellLetter},
       {"tell oneself", 4, &TellSelf},

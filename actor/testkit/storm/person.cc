@@ -1,9 +1,11 @@
 #include "fraktor/actor/testkit/storm/person.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/ask/reply_promise.h"
@@ -61,6 +63,7 @@ Person::Inside::~Inside() { person_.inside_.store(outer_, std::memory_order_rela
 
 Person::Person(Moods& moods, const std::shared_ptr<Life>& life)
     : moods_(moods), life_(life), counted_(life->world.ledger().instances) {
+  ++life_->events.instances;
   if (!world().is_over() && life_->random.Uniform(60) == 0) {
     life_->MissReplies();
     throw std::runtime_error("a constructor throws");
@@ -160,6 +163,9 @@ absl::Status Person::Receive(ActorContext& context, Envelope& message) {
   if (auto* const piped = message.TryAs<Piped>()) return On(context, *piped);
   if (const auto* note = message.TryAs<WatchNote>()) return On(context, *note);
   if (const auto* gust = message.TryAs<Gust>()) return On(context, *gust);
+  if (const auto* services = message.TryAs<Services>()) return On(context, *services);
+  if (const auto* machine = message.TryAs<MachineState>()) return On(context, *machine);
+  if (const auto* move = message.TryAs<MachineMove>()) return On(context, *move);
   if (const auto* calm = message.TryAs<Calm>()) return On(context, *calm);
   if (message.Is<Audit>()) {
     CheckWaits(context);
@@ -194,13 +200,14 @@ void Person::PayReplies(ActorContext& context) {
 bool Person::MayStash(ActorContext& context) {
   if (world().is_over() || life_->stashes == 0 || StashIsFull(context)) return false;
   --life_->stashes;
+  ++life_->events.stashed;
   return true;
 }
 
 template <class Mail>
 absl::Status Person::OnMail(ActorContext& context, Mail& mail, std::string_view what) {
   const Inside inside(*this);
-  life_->CheckPlace(mail.place, what);
+  life_->CheckPlace(mail.place, mail.token, what);
   // A message that was stashed or forwarded has lost its place.
   if (MayStash(context)) {
     mail.place.sender = 0;
@@ -254,13 +261,13 @@ absl::Status Person::On(ActorContext& context, Act& act) {
 
 void Person::CheckQuestion(Question& question) {
   const Inside inside(*this);
-  life_->CheckPlace(question.place, "ask");
+  life_->CheckPlace(question.place, question.token, "ask");
   question.token.Handle();
 }
 
 absl::Status Person::On(ActorContext& context, Question& question) {
   const Inside inside(*this);
-  life_->CheckPlace(question.place, "ask");
+  life_->CheckPlace(question.place, question.token, "ask");
   if (MayStash(context)) {
     question.place.sender = 0;
     return Stash(context);
@@ -363,6 +370,38 @@ absl::Status Person::On(ActorContext&, const Gust&) {
   return absl::OkStatus();
 }
 
+absl::Status Person::On(ActorContext&, const Services& services) {
+  const Inside inside(*this);
+  int number = 0;
+  if (life_->is_anonymous || !absl::SimpleAtoi(services.key.name(), &number)) return absl::OkStatus();
+  const auto found = life_->listings.find(number);
+  // A listing may be on its way when the actor unsubscribes.
+  if (found == life_->listings.end()) return absl::OkStatus();
+  std::vector<ActorRef>& actors = found->second.emplace();
+  for (const auto& service : services.services) actors.push_back(service.untyped());
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const MachineState& machine) {
+  const Inside inside(*this);
+  life_->machines.insert_or_assign(machine.fsm, static_cast<int>(machine.state));
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const MachineMove& move) {
+  const Inside inside(*this);
+  const auto found = life_->machines.find(move.fsm);
+  const bool is_checked = life_->is_fifo && !life_->is_limited && !life_->is_anonymous;
+  if (is_checked && (found == life_->machines.end() || found->second != static_cast<int>(move.from))) {
+    world().ledger().Violate(
+        "a transition begins where the one before ended",
+        absl::StrCat("a machine went from ", static_cast<int>(move.from), " to ", static_cast<int>(move.to),
+                     ", and its subscriber knew the state ", found == life_->machines.end() ? -1 : found->second));
+  }
+  life_->machines.insert_or_assign(move.fsm, static_cast<int>(move.to));
+  return absl::OkStatus();
+}
+
 absl::Status Person::On(ActorContext& context, const ReceiveTimeout&) {
   const Inside inside(*this);
   if (world().is_over()) return absl::OkStatus();
@@ -387,6 +426,7 @@ absl::Status Person::On(ActorContext& context, const Calm&) {
   PayReplies(context);
   Timers(context).CancelAll();
   CancelReceiveTimeout(context);
+  ++life_->events.unstashed;
   UnstashAll(context);
   return absl::OkStatus();
 }
@@ -399,6 +439,23 @@ void Person::CheckWaits(ActorContext& context) {
     world().ledger().Violate("every watch ends once",
                              absl::StrCat(context.Path(), " was not told of the end of ", context.PathOf(actor)));
   }
+  for (const auto& [service, actors] : life_->listings) {
+    if (life_->is_limited) break;
+    if (!actors.has_value()) {
+      world().ledger().Violate("a subscriber gets a listing", absl::StrCat(context.Path(), " has not got one"));
+      continue;
+    }
+    for (const ActorRef actor : *actors) {
+      if (MayLive(actor)) continue;
+      world().ledger().Violate("a listing names living actors",
+                               absl::StrCat("that of ", context.Path(), " names ", context.PathOf(actor)));
+    }
+    const bool is_listed = std::find(actors->begin(), actors->end(), context.self()) != actors->end();
+    if (is_listed == life_->registered.contains(service)) continue;
+    world().ledger().Violate(
+        "a listing names the registered actors",
+        absl::StrCat("that of ", context.Path(), is_listed ? " names itself" : " does not name itself"));
+  }
   if (!life_->asked.empty()) {
     world().ledger().Violate("every ask ends once", absl::StrCat(life_->asked.size(), " asks of ", context.Path(),
                                                                  " have neither a reply nor an error"));
@@ -409,7 +466,7 @@ const std::vector<ActorOperation>& ActorOperations() {
   static const auto& table = *[] {
     auto* const all = new std::vector<ActorOperation>();
     for (const auto& rows : {MessagingOperations(), LifeOperations(), AskingOperations(), FacilityOperations(),
-                             LookingOperations(), RouterOperations()}) {
+                             LookingOperations(), RouterOperations(), PatternOperations()}) {
       all->insert(all->end(), rows.begin(), rows.end());
     }
     return all;

@@ -22,15 +22,23 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/actor/pattern/receptionist.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
+#include "fraktor/actor/testkit/storm/machine.h"
 #include "fraktor/actor/testkit/storm/messages.h"
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::storm {
+
+// The services of a storm have the names "0", "1" and so on.
+inline constexpr int kServices = 3;
+using ServiceOfStorm = ServiceKey<Letter>;
+using Services = Listing<Letter>;
 
 // Changes how an actor handles messages; each class of actors does that in its own way.
 class Moods {
@@ -71,6 +79,9 @@ class Person {
   absl::Status On(ActorContext& context, Piped& piped);
   absl::Status On(ActorContext& context, const WatchNote& note);
   absl::Status On(ActorContext& context, const Gust&);
+  absl::Status On(ActorContext& context, const Services& services);
+  absl::Status On(ActorContext& context, const MachineState& machine);
+  absl::Status On(ActorContext& context, const MachineMove& move);
   absl::Status On(ActorContext& context, const Calm&);
   absl::Status On(ActorContext& context, const Audit&);
   absl::Status On(ActorContext& context, const Terminated& terminated);
@@ -126,6 +137,12 @@ class Person {
   int64_t turns_ = 0;
 };
 
+// The circuit breaker of a system.
+struct Breaker {
+  explicit Breaker(ActorSystem& system);
+  const std::unique_ptr<CircuitBreaker> breaker;
+};
+
 // An operation that an actor performs in its turn.
 struct Deed {
   Person& person;
@@ -151,6 +168,7 @@ std::vector<ActorOperation> AskingOperations();
 std::vector<ActorOperation> FacilityOperations();
 std::vector<ActorOperation> LookingOperations();
 std::vector<ActorOperation> RouterOperations();
+std::vector<ActorOperation> PatternOperations();
 
 }  // namespace fraktor::storm
 

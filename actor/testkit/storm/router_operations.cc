@@ -1,10 +1,12 @@
 // Routers of every kind, as children and as targets.
+#include <stdexcept>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/router/router.h"
+#include "fraktor/actor/router/routing_logic.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
 #include "fraktor/actor/testkit/storm/person.h"
 
@@ -20,8 +22,34 @@ Acquaintance AsAcquaintance(Deed& deed, ActorRef router, const RouterStrategy& s
           .is_unordered = is_chopping || strategy.kind() == RoutingKind::kScatterGather};
 }
 
+// Chooses in every way, also those that are errors.
+class WildLogic final : public RoutingLogic {
+ public:
+  RoutingChoice Choose(const RoutingCall& call) const override {
+    const size_t routees = call.routees().size();
+    switch (call.random() % 12) {
+      case 0:
+        throw std::runtime_error("a logic throws");
+      case 1:
+        return RoutingChoice::One(routees);
+      case 2:
+        return RoutingChoice::Nobody();
+      case 3:
+        return RoutingChoice::All();
+      case 4:
+        return RoutingChoice::Several({0, routees - 1, 0});
+      case 5:
+        return RoutingChoice::Several({});
+      default:
+        return RoutingChoice::One((call.key().has_value() ? *call.key() : call.ticket()) % routees);
+    }
+  }
+};
+
 RouterStrategy RandomStrategy(Random& random) {
-  switch (random.Uniform(7)) {
+  switch (random.Uniform(8)) {
+    case 7:
+      return RouterStrategy::Using<WildLogic>();
     case 0:
       return RouterStrategy::RoundRobin();
     case 1:

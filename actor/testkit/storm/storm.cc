@@ -2,10 +2,13 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "fraktor/actor/slot/internal/promise_slot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"
@@ -72,19 +76,53 @@ struct Footprint {
     for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
       now.nodes_in_use += NodePool::Stats(node_class).issued_nodes;
     }
-    now.heap_bytes = mallinfo2().uordblks;
+    const struct mallinfo2 heap = mallinfo2();
+    now.heap_bytes = heap.uordblks + heap.hblkhd;
     return now;
   }
+};
+
+// A size of the process after each round, and whether it stops growing.
+class Trend {
+ public:
+  Trend(std::string_view what, int64_t slack, double per_round) : what_(what), slack_(slack), per_round_(per_round) {}
+
+  // The text of a violation, or an empty one.
+  std::string Add(size_t size) {
+    sizes_.push_back(static_cast<int64_t>(size));
+    const auto rounds = static_cast<int>(sizes_.size());
+    // The earlier window is half the way back, so that a long run has a small tolerance per round.
+    const int earlier = std::max(kWarmUpRounds, rounds / 2 - kTrendWindow);
+    const int latest = rounds - kTrendWindow;
+    if (latest < earlier + kTrendWindow) return "";
+    const int64_t growth = LeastFrom(latest) - LeastFrom(earlier);
+    const int64_t allowed = slack_ + static_cast<int64_t>(per_round_ * (latest - earlier));
+    if (growth <= allowed) return "";
+    return absl::StrCat(ToAbsl(what_), " grew by ", growth, " from the rounds ", earlier, " to ",
+                        earlier + kTrendWindow - 1, " to the rounds ", latest, " to ", rounds - 1, ", and by at most ",
+                        allowed, " is allowed");
+  }
+
+ private:
+  int64_t LeastFrom(int round) const {
+    return *std::min_element(sizes_.begin() + round, sizes_.begin() + round + kTrendWindow);
+  }
+
+  const std::string_view what_;
+  const int64_t slack_;
+  const double per_round_;
+  std::vector<int64_t> sizes_;
 };
 
 // How a round ends.
 enum class Ending : uint8_t {
   kShutdown,   // All is quiet, then Shutdown.
   kTerminate,  // All is quiet, then Terminate, and the future of the end.
+  kRun,        // All is quiet, then the coordinated shutdown.
   kDestroy,    // All is quiet, then the destructor.
   kAbruptly,   // Shutdown while everybody is busy.
 };
-constexpr int kEndings = 4;
+constexpr int kEndings = kTrendWindow;
 
 class Round {
  public:
@@ -92,13 +130,17 @@ class Round {
       : options_(options),
         seed_(MixBits(options.seed + static_cast<uint64_t>(number) * 0x9e3779b97f4a7c15)),
         ending_(static_cast<Ending>(number % kEndings)),
-        world_({.seed = seed_, .acts = int64_t{options.strangers} * options.operations, .skipped = options.skipped}) {}
+        world_({.seed = seed_,
+                .where = absl::StrCat("seed ", options.seed, ", round ", number, " with ", Workers(), " workers"),
+                .acts = int64_t{options.strangers} * options.operations,
+                .skipped = options.skipped}) {}
 
   void Run() {
     if (ending_ == Ending::kAbruptly) ledger().SetLenient();
     const uint64_t late_before = DispatcherTable::LateDeadLetters();
     system_ = ActorSystem::Create(StormySystem(nullptr, Workers())).value();
     world_.Attach(*system_);
+    world_.SetGuard(system_->TrySpawn(*MakeGuard(world_)).value());
     World::Listeners listeners = world_.Listen(*system_);
     Random random(seed_);
     for (int i = 0; i < 20; ++i) SpawnCitizen(world_, random, *system_).IgnoreError();
@@ -118,11 +160,14 @@ class Round {
       const bool is_calm = AwaitCalm();
       // Also if it is not calm: an actor that waits in vain says so.
       AuditAll();
+      world_.CheckGuarded();
       if (!is_calm) return Abandon();
     }
     End();
+    if (ending_ != Ending::kDestroy) CheckEnded();
     listeners.clear();
     system_.reset();
+    world_.shutdown_tasks().CheckEnded();
     CheckNothingIsLeft();
     const auto late = static_cast<int64_t>(DispatcherTable::LateDeadLetters() - late_before);
     if (ledger().vanished.load() > late) {
@@ -146,8 +191,8 @@ class Round {
     const auto begin = std::chrono::steady_clock::now();
     while (true) {
       for (const ActorRef actor : Living()) Tell(actor, Calm{});
-      system_->scheduler().dispatchers().AwaitQuiet(absl::Seconds(1));
-      if (ledger().in_flight() == 0 && ledger().open_asks.load() == 0) return true;
+      const bool is_quiet = system_->scheduler().dispatchers().AwaitQuiet(absl::Seconds(1));
+      if (is_quiet && ledger().in_flight() == 0 && ledger().open_asks.load() == 0) return true;
       if (std::chrono::steady_clock::now() - begin > absl::ToChronoSeconds(kLongEnough)) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -166,7 +211,9 @@ class Round {
     for (auto& [actor, audit] : audits) {
       const absl::StatusOr<Audited> audited = audit.Wait();
       // An actor of the runtime that runs somebody's task says that it does not know the message.
-      const bool has_replied = audited.ok() || absl::IsUnimplemented(audited.status());
+      // A supervisor says that its child is away.
+      const bool has_replied = audited.ok() || absl::IsUnimplemented(audited.status()) ||
+                               (absl::IsUnavailable(audited.status()) && world_.Recognize(actor).is_supervisor);
       if (!has_replied && MayLive(actor)) {
         ledger().Violate("every living actor replies",
                          absl::StrCat(system_->PathOf(actor), ": ", audited.status().ToString()));
@@ -208,9 +255,37 @@ class Round {
         }
         return;
       }
+      case Ending::kRun: {
+        const auto result = system_->coordinated_shutdown().Run(ShutdownReason::Unknown()).WaitFor(kLongEnough);
+        if (!result.has_value() || !result->ok()) {
+          ledger().Violate("systems terminate in order", "the coordinated shutdown did not end, or failed");
+        }
+        return ShutDown();
+      }
       case Ending::kDestroy:
       case Ending::kAbruptly:
         return;
+    }
+  }
+
+  // Nothing lives or begins in a system that has ended.
+  void CheckEnded() {
+    const Future<void> ended = system_->WhenTerminated();
+    if (!ended.IsReady()) ledger().Violate("systems terminate", "Shutdown returned before WhenTerminated was ready");
+    for (const std::string& path : system_->NotStopped().not_stopped) {
+      ledger().Violate("systems terminate", absl::StrCat(path, " has not stopped, and the system has ended"));
+    }
+    for (const ActorRef actor : FindLiving(system_->root_guardian(), 10)) {
+      ledger().Violate("systems terminate", absl::StrCat(system_->PathOf(actor), " lives after the end"));
+    }
+    Future<Audited> asking = system_->Ask<Audited>(system_->user_guardian(), Audit{}, kLongEnough);
+    const auto answer = asking.WaitFor(kLongEnough);
+    if (!answer.has_value() || answer->ok()) {
+      ledger().Violate("every ask ends once", "an ask of a system that has ended did not fail");
+    }
+    Random random(seed_);
+    if (SpawnCitizen(world_, random, *system_).ok()) {
+      ledger().Violate("systems terminate", "an actor was spawned after the end");
     }
   }
 
@@ -240,7 +315,9 @@ class Round {
 StormReport RunStorm(const StormOptions& options) {
   StormReport report;
   const auto begin = std::chrono::steady_clock::now();
-  Footprint before;
+  Footprint before = Footprint::Now();
+  Trend heap("the heap in bytes", kHeapSlack, kHeapPerRound);
+  Trend chunks("the number of chunks of slots", kChunkSlack, 1.0 / kRoundsPerChunk);
   for (int number = 0;; ++number) {
     const auto elapsed = std::chrono::steady_clock::now() - begin;
     if (options.time > absl::ZeroDuration() ? absl::FromChrono(elapsed) >= options.time : number >= options.rounds) {
@@ -253,7 +330,7 @@ StormReport RunStorm(const StormOptions& options) {
     report.operations += round->Operations();
     report.messages += round->ledger().handled.load() + round->ledger().dead.load();
     const Footprint now = round->ledger().ok() ? Footprint::Now() : Footprint();
-    if (round->ledger().ok() && number > 0) {
+    if (round->ledger().ok()) {
       if (now.slots_in_use > before.slots_in_use) {
         round->ledger().Violate("nothing is left", absl::StrCat(now.slots_in_use, " slots are in use after ",
                                                                 before.slots_in_use, " in the round before"));
@@ -262,8 +339,11 @@ StormReport RunStorm(const StormOptions& options) {
         round->ledger().Violate("nothing is left", absl::StrCat(now.nodes_in_use, " nodes are in use after ",
                                                                 before.nodes_in_use, " in the round before"));
       }
+      for (const std::string& grown : {heap.Add(now.heap_bytes), chunks.Add(now.slot_chunks)}) {
+        if (!grown.empty()) round->ledger().Violate("the process stops growing", grown);
+      }
+      before = now;
     }
-    if (number == 0) before = now;
     if (options.is_verbose) {
       std::fprintf(stderr,
                    "storm: round %d with %d workers: %lld operations, %lld messages, %lld watches of which %lld ended; "
@@ -275,7 +355,7 @@ StormReport RunStorm(const StormOptions& options) {
                    now.slot_chunks, now.heap_bytes / 1024);
     }
     for (const std::string& violation : round->ledger().violations()) {
-      report.violations.push_back(absl::StrCat("seed ", options.seed, ", round ", number, ": ", violation));
+      report.violations.push_back(violation);
     }
     if (!report.violations.empty()) break;
     delete round;

@@ -12,8 +12,10 @@
 #include "fraktor/actor/dispatch/internal/guest_seat.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/observe/observability_hub.h"
+#include "fraktor/actor/pattern/circuit_breaker.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
+#include "fraktor/actor/pattern/receptionist.h"
 #include "fraktor/actor/pattern/start_task.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/selection/selection.h"
@@ -53,6 +55,11 @@ void TellBulky(Stranger& stranger) {
   Tell(to.ref, Bulky{stranger.world().MakeToken(to), stranger.NextPlace(to)});
 }
 
+void TellParcel(Stranger& stranger) {
+  const Acquaintance to = stranger.Anybody();
+  Tell(to.ref, Parcel{stranger.world().MakeToken(to), stranger.NextPlace(to)});
+}
+
 void TryTellLetter(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   TryTell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace(to)}).IgnoreError();
@@ -74,11 +81,15 @@ void TellBurst(Stranger& stranger) {
 }
 
 void TellAsGuest(Stranger& stranger) {
-  const GuestStay stay(stranger.world().guest_seat());
-  for (int i = 0; i < 3; ++i) {
-    TellLetters(stranger);
-    TellAct(stranger);
+  {
+    const GuestStay stay(stranger.world().guest_seat());
+    if (stay.is_guest()) SetKindOfThisThread(ThreadKind::kInStay);
+    for (int i = 0; i < 3; ++i) {
+      TellLetters(stranger);
+      TellAct(stranger);
+    }
   }
+  SetKindOfThisThread(ThreadKind::kForeign);
 }
 
 void TellSelection(Stranger& stranger) {
@@ -115,6 +126,17 @@ void TrySpawnSystemActor(Stranger& stranger) {
                           .status());
 }
 
+void SpawnWatched(Stranger& stranger) {
+  World& world = stranger.world();
+  if (!world.HasRoom()) return;
+  const absl::StatusOr<ActorRef> actor = world.system().TrySpawnWatched(*MakeCitizen(world, stranger.random()),
+                                                                        world.guard(), RandomName(stranger.random()));
+  CheckSpawned(world, actor.status());
+  if (!actor.ok()) return;
+  world.AddGuarded(*actor);
+  world.Meet(stranger.random(), {.ref = *actor});
+}
+
 void StopOne(Stranger& stranger) { stranger.world().system().Stop(stranger.Anybody().ref); }
 void PoisonOne(Stranger& stranger) { Tell(stranger.Anybody().ref, PoisonPill{}); }
 void KillOne(Stranger& stranger) { Tell(stranger.Anybody().ref, Kill{}); }
@@ -146,6 +168,22 @@ void AskAndWait(Stranger& stranger) {
 void AskAndDrop(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   stranger.world().system().Ask<Answer>(to.ref, stranger.MakeQuestion(to), absl::Hours(1)).Cancel();
+}
+
+void AskWithStopToken(Stranger& stranger) {
+  const Acquaintance to = stranger.Anybody();
+  stranger.Keep(stranger.world().system().Ask<Answer>(to.ref, stranger.MakeQuestion(to),
+                                                      RandomTimeout(stranger.random()),
+                                                      stranger.world().StopToken(stranger.random())));
+}
+
+void RequestAStop(Stranger& stranger) { stranger.world().RequestStop(stranger.random()); }
+
+void AskThroughBreaker(Stranger& stranger) {
+  const Acquaintance to = stranger.Anybody();
+  ActorSystem& system = stranger.world().system();
+  stranger.Keep(system.Extension<Breaker>().breaker->Call(
+      [&] { return system.Ask<Answer>(to.ref, stranger.MakeQuestion(to), RandomTimeout(stranger.random())); }));
 }
 
 void AskAndPipe(Stranger& stranger) {
@@ -199,9 +237,15 @@ void ResolvePath(Stranger& stranger) {
   ActorSystem& system = stranger.world().system();
   const absl::StatusOr<ActorRef> found = system.Resolve(system.PathOf(stranger.Anybody().ref));
   if (!found.ok()) return;
-  // The kind of the router is not known here.
-  const bool is_router = (found->word() & ActorRef::kRouter) != 0;
-  stranger.world().Meet(stranger.random(), {.ref = *found, .is_free = is_router, .is_unordered = is_router});
+  stranger.world().Meet(stranger.random(), stranger.world().Recognize(*found));
+}
+
+void FindService(Stranger& stranger) {
+  const ServiceOfStorm key(absl::StrCat(stranger.random().Uniform(kServices)));
+  Future<Services> finding = Receptionist::Of(stranger.world().system()).Find(key, RandomTimeout(stranger.random()));
+  if (stranger.random().Bernoulli(0.3) && !finding.WaitFor(kLongEnough).has_value()) {
+    stranger.world().ledger().Violate("every future ends", "Receptionist::Find did not end");
+  }
 }
 
 void LookForNotStopped(Stranger& stranger) { static_cast<void>(stranger.world().system().NotStopped()); }
@@ -257,6 +301,13 @@ void ScheduleSomething(Stranger& stranger) {
 
 // Systems.
 
+void AddShutdownTask(Stranger& stranger) {
+  stranger.world().shutdown_tasks().Add(stranger.world().system(), stranger.random());
+}
+void CancelShutdownTask(Stranger& stranger) {
+  stranger.world().shutdown_tasks().CancelOne(stranger.world().system(), stranger.random());
+}
+
 void BeginSystem(Stranger& stranger) { stranger.BeginSystem(); }
 void EndSystem(Stranger& stranger) { stranger.EndSystem(); }
 
@@ -267,7 +318,9 @@ struct Stranger::OtherSystem {
   World::Listeners listeners;
 };
 
-Stranger::Stranger(World& world, uint64_t seed) : world_(world), random_(seed), id_(world.NewSenderId()) {}
+Stranger::Stranger(World& world, uint64_t seed) : world_(world), random_(seed), id_(world.NewSenderId()) {
+  SetKindOfThisThread(ThreadKind::kForeign);
+}
 Stranger::~Stranger() = default;
 
 void Stranger::DoSomething() {
@@ -327,6 +380,8 @@ ActorSystemOptions StormySystem(RuntimeToolbox* toolbox, int workers) {
   options.log_level = LogLevel::kOff;
   options.dead_letters.log_limit = 0;
   options.shutdown_timeout = kLongEnough;
+  options.dispatchers = {{.name = std::string(kFewWorkers), .workers = 1, .budget = 8},
+                         {.name = std::string(kBlockingWorkers), .workers = 1, .may_block = true}};
   // A failure that reaches /user must not end the system.
   options.guardian_strategy.decider = [](const Failure& failure) {
     return failure.error.code() == absl::StatusCode::kDataLoss ? Stop() : Restart();
@@ -359,6 +414,7 @@ const std::vector<StrangerOperation>& StrangerOperations() {
   static const auto& table = *new std::vector<StrangerOperation>{
       {"tell letters", 30, &TellLetters},
       {"tell a bulky letter", 5, &TellBulky},
+      {"tell a parcel", 5, &TellParcel},
       {"try to tell", 10, &TryTellLetter},
       {"tell an act", 120, &TellAct},
       {"send a burst", 10, &TellBurst},
@@ -369,6 +425,7 @@ const std::vector<StrangerOperation>& StrangerOperations() {
       {"listen to events", 1, &ListenForAWhile},
       {"spawn", 12, &SpawnOne},
       {"spawn a system actor", 1, &TrySpawnSystemActor},
+      {"spawn watched", 2, &SpawnWatched},
       {"stop", 3, &StopOne},
       {"poison", 3, &PoisonOne},
       {"kill", 1, &KillOne},
@@ -377,6 +434,10 @@ const std::vector<StrangerOperation>& StrangerOperations() {
       {"ask and wait", 2, &AskAndWait},
       {"ask and drop", 3, &AskAndDrop},
       {"ask and pipe", 3, &AskAndPipe},
+      {"ask with a stop token", 3, &AskWithStopToken},
+      {"request a stop", 2, &RequestAStop},
+      {"ask through a circuit breaker", 2, &AskThroughBreaker},
+      {"find a service", 1, &FindService},
       {"run a task", 3, &RunTask},
       {"resolve by selection", 1, &ResolveBySelection},
       {"look at paths", 3, &LookAtPaths},
@@ -386,6 +447,8 @@ const std::vector<StrangerOperation>& StrangerOperations() {
       {"take a metrics snapshot", 1, &TakeSnapshot},
       {"observe", 1, &ObserveOne},
       {"schedule a message", 3, &ScheduleSomething},
+      {"add a shutdown task", 1, &AddShutdownTask},
+      {"cancel a shutdown task", 1, &CancelShutdownTask},
       {"begin a system", 1, &BeginSystem},
       {"end a system", 1, &EndSystem},
   };

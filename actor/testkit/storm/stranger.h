@@ -42,7 +42,7 @@ class Stranger {
   Acquaintance Anybody() { return world_.Anybody(random_); }
   Place NextPlace(const Acquaintance& to) {
     ++sent_;
-    return to.is_unordered ? Place() : Place{.sender = id_, .number = sent_};
+    return to.is_unordered ? Place() : Place{.sender = id_, .route = RouteTo(to.ref, false), .number = sent_};
   }
   Question MakeQuestion(const Acquaintance& to) { return {world_.FreeToken(), NextPlace(to), random_.Next()}; }
   void Keep(Future<Answer> future);

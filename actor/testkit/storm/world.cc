@@ -1,5 +1,7 @@
 #include "fraktor/actor/testkit/storm/world.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
@@ -11,21 +13,75 @@ namespace fraktor::storm {
 
 using actor_internal::MayLive;
 
+namespace {
+
+thread_local ThreadKind kind_of_this_thread = ThreadKind::kWorker;
+
+// The bits of Place::route above those of the ThreadKind.
+constexpr uint8_t kThreadKindBits = 3;
+constexpr uint8_t kByActor = 4;
+constexpr uint8_t kToRouter = 8;
+constexpr uint8_t kToLimited = 16;
+
+std::string RouteText(uint8_t route) {
+  const bool is_actor = (route & kByActor) != 0;
+  std::string text = is_actor ? "by an actor on a worker" : "by a foreign thread";
+  if (static_cast<ThreadKind>(route & kThreadKindBits) != ThreadKind::kWorker && is_actor)
+    text = "by an actor on a guest";
+  if (static_cast<ThreadKind>(route & kThreadKindBits) == ThreadKind::kInStay && !is_actor) text += " in its stay";
+  if ((route & kToRouter) != 0) text += ", to a router";
+  if ((route & kToLimited) != 0) text += ", to a limited mailbox";
+  return text;
+}
+
+}  // namespace
+
+ThreadKind KindOfThisThread() { return kind_of_this_thread; }
+void SetKindOfThisThread(ThreadKind kind) { kind_of_this_thread = kind; }
+
+uint8_t RouteTo(ActorRef to, bool sender_is_actor) {
+  return static_cast<uint8_t>(static_cast<uint8_t>(kind_of_this_thread) | (sender_is_actor ? kByActor : 0) |
+                              ((to.word() & ActorRef::kRouter) != 0 ? kToRouter : 0) |
+                              ((to.word() & ActorRef::kLimited) != 0 ? kToLimited : 0));
+}
+
 Life::Life(World& of)
     : world(of), counted(of.ledger().lives), id(of.NewSenderId()), random(MixBits(of.options().seed + id)) {}
 
-void Life::CheckPlace(const Place& place, std::string_view what) {
+void Life::CheckPlace(const Place& place, const Token& token, std::string_view what) {
   if (place.sender == 0 || !is_fifo) return;
-  uint32_t& last = seen[place.sender];
-  if (place.number < last) {
-    world.ledger().Violate(
-        "messages of one sender keep their order",
-        absl::StrCat(ToAbsl(what), " ", place.number, " of sender ", place.sender, " came after ", last));
-  }
-  last = place.number;
+  ++events.received;
+  Seen& last = seen[place.sender];
+  const uint32_t now_us = MicrosecondsNow();
+  const Seen seen_now{.number = place.number,
+                      .route = static_cast<uint8_t>(place.route),
+                      .made_us = token.made_us(),
+                      .handled_us = now_us,
+                      .origin = token.origin(),
+                      .what = what,
+                      .before = events};
+  const Seen before = std::exchange(last, seen_now);
+  if (place.number >= before.number) return;
+  const auto describe = [&](const Seen& message) {
+    return absl::StrCat(ToAbsl(message.what), " ", message.number, " (sent ", RouteText(message.route), ", by \"",
+                        NameOfOperation(message.origin), "\", made ", now_us - message.made_us, " us ago, handled ",
+                        now_us - message.handled_us, " us ago)");
+  };
+  world.ledger().Violate(
+      "messages of one sender keep their order",
+      absl::StrCat(describe(seen_now), " of sender ", place.sender, " came after ", describe(before),
+                   ". The recipient: ", Describe(), ". Since then: ", events.instances - before.before.instances,
+                   " new instances, ", events.stashed - before.before.stashed, " messages stashed, ",
+                   events.unstashed - before.before.unstashed, " calls that unstash, ",
+                   events.received - before.before.received, " messages with a place"));
 }
 
-World::World(const WorldOptions& options) : options_(options), acts_(options.acts) {}
+std::string Life::Describe() const {
+  return absl::StrCat("sender ", id, ", ", ToAbsl(class_name), is_anonymous ? ", a routee" : "", ", ", mailbox_text,
+                      ", instance ", events.instances, ", ", events.stashed, " messages stashed");
+}
+
+World::World(const WorldOptions& options) : options_(options), ledger_(options.where), acts_(options.acts) {}
 
 World::~World() = default;
 
@@ -65,6 +121,56 @@ void World::Meet(Random& random, const Acquaintance& who) {
   const size_t cell = random.Uniform(kCells);
   MutexLock lock(mutex_);
   cells_[cell] = who;
+  if ((who.ref.word() & ActorRef::kRouter) != 0 || who.is_supervisor) special_.insert_or_assign(who.ref, who);
+}
+
+Acquaintance World::Recognize(ActorRef actor) {
+  MutexLock lock(mutex_);
+  const auto found = special_.find(actor);
+  if (found != special_.end()) return found->second;
+  // A router that nobody has met yet: its kind is not known.
+  const bool is_router = (actor.word() & ActorRef::kRouter) != 0;
+  return {.ref = actor, .is_free = is_router, .is_unordered = is_router};
+}
+
+std::stop_token World::StopToken(Random& random) {
+  const size_t source = random.Uniform(stop_sources_.size());
+  MutexLock lock(mutex_);
+  return stop_sources_[source].get_token();
+}
+
+void World::RequestStop(Random& random) {
+  const size_t source = random.Uniform(stop_sources_.size());
+  std::stop_source stopping;
+  {
+    MutexLock lock(mutex_);
+    std::swap(stopping, stop_sources_[source]);
+  }
+  stopping.request_stop();
+}
+
+void World::AddGuarded(ActorRef actor) {
+  MutexLock lock(mutex_);
+  guarded_[actor].is_known = true;
+}
+
+void World::EndGuarded(ActorRef actor) {
+  if (MayLive(actor)) ledger_.Violate("Terminated comes after the end", "the guard got one for an actor that lives");
+  MutexLock lock(mutex_);
+  if (std::exchange(guarded_[actor].has_ended, true)) {
+    ledger_.Violate("every watch ends once", "the guard got Terminated twice for one actor");
+  }
+}
+
+void World::CheckGuarded() {
+  MutexLock lock(mutex_);
+  for (const auto& [actor, state] : guarded_) {
+    if (!state.is_known) ledger_.Violate("every watch ends once", "the guard got Terminated for an unknown actor");
+    if (!state.has_ended && !MayLive(actor)) {
+      ledger_.Violate("every watch ends once",
+                      absl::StrCat("the guard was not told of the end of ", system_->PathOf(actor)));
+    }
+  }
 }
 
 }  // namespace fraktor::storm

@@ -12,13 +12,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
@@ -28,10 +31,20 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/shutdown_tasks.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::storm {
+
+// The kinds of threads that send.
+enum class ThreadKind : uint8_t {
+  kWorker,
+  kForeign,
+  kInStay,  // A foreign thread that has the guest seat.
+};
+ThreadKind KindOfThisThread();
+void SetKindOfThisThread(ThreadKind kind);
 
 // An actor that somebody may send to. It may have ended.
 struct Acquaintance {
@@ -40,12 +53,19 @@ struct Acquaintance {
   // ended: a foreign thread's message to an ended system is counted and not published. Or it is a
   // router that keeps a copy of each message.
   bool is_free = false;
-  // A router that sends in its own turn: messages that pass it lose their place.
+  // A router or a supervisor that sends in its own turn: messages that pass it lose their place.
   bool is_unordered = false;
+  // It may reply that its child is away.
+  bool is_supervisor = false;
 };
+
+// How a message goes from this thread to an actor, for Place::route.
+uint8_t RouteTo(ActorRef to, bool sender_is_actor);
 
 struct WorldOptions {
   uint64_t seed = 1;
+  // Begins the text of each violation.
+  std::string where = {};
   // How many acts actors may send each other, besides those that threads send.
   int64_t acts = 0;
   // Operations that are left out, by their names: to find out which ones a violation needs.
@@ -66,15 +86,18 @@ struct Life {
   // The next place in what this actor sends.
   Place NextPlace(const Acquaintance& to) {
     ++sent;
-    return to.is_unordered ? Place() : Place{.sender = id, .number = sent};
+    return to.is_unordered ? Place() : Place{.sender = id, .route = RouteTo(to.ref, true), .number = sent};
   }
   // The actor has no instance until it is restarted, and nobody hears of the ends of its asks.
   void MissReplies() {
     may_have_missed_replies = true;
     asked.clear();
   }
-  // Checks that messages of one sender come in their order.
-  void CheckPlace(const Place& place, std::string_view what);
+  // Checks that messages of one sender come in their order. `what` names the message, and outlives
+  // the life.
+  void CheckPlace(const Place& place, const Token& token, std::string_view what);
+  // For the text of a violation: what this actor is, and what has happened to it.
+  std::string Describe() const;
 
   World& world;
   const Counted counted;
@@ -88,10 +111,31 @@ struct Life {
   // instance before may have been unhandled.
   bool may_have_missed_replies = false;
   bool is_fifo = true;
-  bool is_pinned = false;
+  bool is_limited = false;  // Messages may be lost on their way.
+  bool may_block = false;
   bool is_typed = false;
   uint32_t sent = 0;
-  absl::flat_hash_map<uint32_t, uint32_t> seen;  // By sender, the last number.
+  // The history of this actor, for the text of a violation.
+  struct Events {
+    int instances = 0;
+    int stashed = 0;
+    int unstashed = 0;  // Calls that unstash.
+    int received = 0;   // Messages with a place.
+  };
+  Events events;
+  std::string_view class_name = "untyped";
+  std::string mailbox_text;  // The mailbox and the dispatcher.
+  // The last message of a sender.
+  struct Seen {
+    uint32_t number = 0;
+    uint8_t route = 0;
+    uint32_t made_us = 0;
+    uint32_t handled_us = 0;
+    uint16_t origin = 0;
+    std::string_view what;
+    Events before;
+  };
+  absl::flat_hash_map<uint32_t, Seen> seen;  // By sender.
   enum class WatchKind : uint8_t {
     kTerminated,
     kNote,
@@ -99,8 +143,13 @@ struct Life {
   };
   absl::flat_hash_map<ActorRef, WatchKind> watched;
   absl::flat_hash_map<ActorRef, Counted> asked;  // By AskOnReply.
-  int stashes = 0;                               // The number of next letters to stash.
-  std::vector<ActorRef> owed_replies;            // Askers that get their reply with the next message.
+  // By the number of the service, the actors of the last listing, for services that the actor has
+  // subscribed to.
+  absl::flat_hash_map<int, std::optional<std::vector<ActorRef>>> listings;
+  absl::flat_hash_set<int> registered;          // The services that the actor offers.
+  absl::flat_hash_map<ActorRef, int> machines;  // The last known state of each machine.
+  int stashes = 0;                              // The number of next letters to stash.
+  std::vector<ActorRef> owed_replies;           // Askers that get their reply with the next message.
 };
 
 class World {
@@ -119,6 +168,9 @@ class World {
   [[nodiscard]] Listeners Listen(ActorSystem& system);
 
   ActorSystem& system() { return *system_; }
+  // The actor that watches others for threads. Set once, before any thread uses the world.
+  ActorRef guard() const { return guard_; }
+  void SetGuard(ActorRef guard) { guard_ = guard; }
   // The guest seat of the default pool. A thread may take it while the system ends.
   const std::shared_ptr<actor_internal::GuestSeat>& guest_seat() const { return guest_seat_; }
   Ledger& ledger() { return ledger_; }
@@ -127,6 +179,20 @@ class World {
   Acquaintance Anybody(Random& random);
   // Remembers an actor in place of another one.
   void Meet(Random& random, const Acquaintance& who);
+  // Returns the acquaintance for an actor that somebody has found by its path.
+  Acquaintance Recognize(ActorRef actor);
+
+  // Stop tokens that all share: some thread or actor requests the stop sooner or later.
+  std::stop_token StopToken(Random& random);
+  void RequestStop(Random& random);
+
+  // Actors that the guard watches from their beginning (ActorSystem::SpawnWatched).
+  void AddGuarded(ActorRef actor);
+  void EndGuarded(ActorRef actor);
+  // Checks that the guard was told of each end. Call it when all is quiet.
+  void CheckGuarded();
+
+  ShutdownTasks& shutdown_tasks() { return shutdown_tasks_; }
 
   // Whether one more actor may be spawned.
   bool HasRoom() const { return ledger_.lives.load(std::memory_order_relaxed) < options_.most_actors; }
@@ -156,7 +222,9 @@ class World {
  private:
   const WorldOptions options_;
   Ledger ledger_;
+  ShutdownTasks shutdown_tasks_{ledger_};
   ActorSystem* system_ = nullptr;
+  ActorRef guard_;
   std::shared_ptr<actor_internal::GuestSeat> guest_seat_;
   // Statistics and limits; they pair with nothing.
   std::atomic<int64_t> acts_;
@@ -166,6 +234,14 @@ class World {
 
   Mutex mutex_;
   std::array<Acquaintance, kCells> cells_ ABSL_GUARDED_BY(mutex_);
+  // Routers and supervisors.
+  absl::flat_hash_map<ActorRef, Acquaintance> special_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::stop_source, 8> stop_sources_ ABSL_GUARDED_BY(mutex_);
+  struct Guarded {
+    bool is_known = false;
+    bool has_ended = false;
+  };
+  absl::flat_hash_map<ActorRef, Guarded> guarded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::storm

@@ -73,14 +73,14 @@ inline ActorRef TreeSpawning::Begin(ActorSlot& slot, bool must_run) {
 }
 
 // A thread that walks the tree may have found the actor under its parent, and may send to it at
-// this moment: a worker would then run the free slot. So nothing of the actor is left in the slot
-// when the mailbox goes idle. The caller has unregistered the slot.
+// this moment: a worker then runs the free slot. The caller has unregistered the slot.
 void TreeSpawning::GiveUp(ActorSlot& slot, const ActorProps& props) {
   slot.instance = nullptr;
   slot.gate = 0;
   slot.failures = 0;
-  MailboxRegistry::Discard(slot);
+  // First, so that the workers of another dispatcher handle late messages.
   if (props.options().dispatcher == DispatcherChoice::kPinned) options_.dispatchers.EndPinned(slot.dispatcher);
+  MailboxRegistry::TakeBack(slot);
   options_.mailboxes.Release(slot);
 }
 
