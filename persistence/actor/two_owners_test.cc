@@ -1,5 +1,5 @@
-// PER-19: two owners of one persistence id. What the former one does changes nothing, also while the
-// new one recovers.
+// PER-19: two owners of one persistence id. The former one changes nothing, also while the new one
+// recovers.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -88,7 +88,7 @@ class HeldSnapshots final : public SnapshotStorage {
   std::vector<Held> held_;
 };
 
-// What an owner tells the test.
+// The state that an owner reports to the test.
 struct Report {
   bool is_recovered = false;
   int64_t sum = 0;
@@ -272,7 +272,7 @@ TEST_P(TwoOwners, RecoverFromTheSnapshotThatTheFormerOneWantsToDelete) {
   EXPECT_EQ(next.sum, 107);
 }
 
-// What the owner wants is done.
+// The requests of the owner are carried out.
 TEST_P(TwoOwners, DeleteWhatTheyOwn) {
   Report former;
   Report owner;

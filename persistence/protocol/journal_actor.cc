@@ -155,8 +155,8 @@ bool JournalActor::WriteAtOnce(ActorContext& context, WriteMessages& request) {
   // Nothing must be overtaken.
   if (writes_in_flight_ > 0 || !collected_.empty() || is_ending_) return false;
   absl::StatusOr<WriteResults> results{WriteResults()};
-  const auto write = [&] { return storage_->WriteAtOnce(request.writes, results); };
-  if (!breaker_.RunAtOnce(context, write, results)) return false;
+  const auto write_at_once = [&] { return storage_->WriteAtOnce(request.writes, results); };
+  if (!breaker_.RunAtOnce(context, write_at_once, results)) return false;
   if (results.ok() && results->empty() && request.deferred.empty()) {
     // The usual case, without what it does not need.
     if (!request.only_events_are_answered) {
