@@ -1,6 +1,5 @@
 // StoreBreaker: calls of a store through a circuit breaker, which cost little when the answer is
 // there at once. It logs when the store begins to fail, and when it works again.
-//
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 #define FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 
