@@ -23,7 +23,7 @@ namespace fraktor::storm {
 namespace {
 
 TEST(HeaderExamples, Storm) {
-  StormReport report = RunStorm({.seed = 7});
+  StormReport report = RunStorm({.seed = 7, .rounds = 5});
   EXPECT_TRUE(report.violations.empty());
 }
 

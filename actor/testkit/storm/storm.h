@@ -1,6 +1,6 @@
 // Storm: a stress test that mixes every public operation of actor systems at random, in rounds.
 //
-//   StormReport report = RunStorm({.seed = 7});
+//   StormReport report = RunStorm({.seed = 7, .rounds = 5});
 //   EXPECT_TRUE(report.violations.empty());
 //
 // A round makes an actor system, lets several threads and the actors themselves perform random
