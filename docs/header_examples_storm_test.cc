@@ -1,20 +1,29 @@
 // The examples of the headers of actor/testkit/storm, so that they compile and run.
 // //tools/tidy:tidy_test checks that each paragraph of an example stands here, line by line.
+#include <memory>
+
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
+#include "fraktor/actor/testkit/storm/machine.h"
 #include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/shutdown_tasks.h"
 #include "fraktor/actor/testkit/storm/storm.h"
+#include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::storm {
 namespace {
 
 TEST(HeaderExamples, Storm) {
-  StormReport report = RunStorm({.seed = 7});
+  StormReport report = RunStorm({.seed = 7, .rounds = 5});
   EXPECT_TRUE(report.violations.empty());
 }
 
@@ -34,6 +43,29 @@ TEST(HeaderExamples, StormLedger) {
   kit.Settle();
   EXPECT_EQ(ledger.in_flight(), 0);
   EXPECT_EQ(ledger.handled.load(), 1);
+}
+
+TEST(HeaderExamples, StormMachine) {
+  World world({});
+  TestKit kit;
+  ActorSystem& system = kit.system();
+  PropsPtr props = MakeMachine(std::make_shared<Life>(world), {});
+  ActorRef machine = system.TrySpawn(*props).value();
+  Tell(machine, Letter{Token(world.ledger(), Token::Duty::kOwed), {}});
+  kit.Settle();
+  EXPECT_EQ(world.ledger().handled.load(), 1);
+}
+
+TEST(HeaderExamples, StormShutdownTasks) {
+  Ledger ledger;
+  Random random(7);
+  std::unique_ptr<ActorSystem> owned = ActorSystem::Create({}).value();
+  ActorSystem& system = *owned;
+  ShutdownTasks tasks(ledger);
+  tasks.Add(system, random);
+  system.Shutdown(absl::Seconds(60));
+  tasks.CheckEnded();
+  EXPECT_TRUE(ledger.ok());
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
-// Machine: an actor of a storm that is a finite state machine (actor/pattern/fsm.h). Other actors
-// subscribe to its transitions, and check that each one begins in the state in which the one before
-// ended.
+// Machine: an actor of a storm that is a finite state machine (actor/pattern/fsm.h).
+//
+//   PropsPtr props = MakeMachine(std::make_shared<Life>(world), {});
+//   ActorRef machine = system.TrySpawn(*props).value();
+//
+// Other actors subscribe to its transitions, and check that each one begins in the state in which
+// the one before ended.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_MACHINE_H_
 #define FRAKTOR_ACTOR_TESTKIT_STORM_MACHINE_H_
 

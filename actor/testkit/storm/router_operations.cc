@@ -67,6 +67,12 @@ RouterStrategy RandomStrategy(Random& random) {
   }
 }
 
+// Routers of routers copy a message more and more often. A supervisor may pass a message on to an
+// actor that also gets messages directly, so the message loses its place.
+bool MayBeRoutee(const Acquaintance& actor) {
+  return (actor.ref.word() & ActorRef::kRouter) == 0 && !actor.ref.IsNoOne() && !actor.is_free && !actor.is_unordered;
+}
+
 absl::Status SpawnAPool(Deed& deed) {
   if (!deed.world().HasRoom()) return absl::OkStatus();
   PoolOptions options{.strategy = RandomStrategy(deed.random), .size = static_cast<int>(1 + deed.random.Uniform(4))};
@@ -84,10 +90,7 @@ absl::Status SpawnAGroup(Deed& deed) {
   GroupOptions options{.strategy = RandomStrategy(deed.random)};
   for (uint64_t i = deed.random.Uniform(4); i > 0; --i) {
     const Acquaintance routee = deed.Anybody();
-    // Routers of routers copy a message more and more often.
-    if ((routee.ref.word() & ActorRef::kRouter) == 0 && !routee.ref.IsNoOne() && !routee.is_free) {
-      options.routees.push_back(routee.ref);
-    }
+    if (MayBeRoutee(routee)) options.routees.push_back(routee.ref);
   }
   const PropsPtr group = MakeGroup(options).value();
   const absl::StatusOr<ActorRef> router = deed.context.TrySpawn(*group, RandomName(deed.random));
@@ -117,9 +120,7 @@ absl::Status ManageRouter(Deed& deed) {
       return absl::OkStatus();
     case 1: {
       const Acquaintance routee = deed.Anybody();
-      if ((routee.ref.word() & ActorRef::kRouter) == 0 && !routee.is_free) {
-        deed.context.Tell(router, AddRoutee{routee.ref});
-      }
+      if (MayBeRoutee(routee)) deed.context.Tell(router, AddRoutee{routee.ref});
       return absl::OkStatus();
     }
     case 2:

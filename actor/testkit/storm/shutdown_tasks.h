@@ -2,6 +2,11 @@
 // and the checks that each task runs once, and in its phase. Tasks may be added and cancelled while
 // the shutdown runs.
 //
+//   ShutdownTasks tasks(ledger);
+//   tasks.Add(system, random);
+//   system.Shutdown(absl::Seconds(60));
+//   tasks.CheckEnded();
+//
 // Thread safety: any thread, except CheckEnded. The object outlives the system.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_SHUTDOWN_TASKS_H_
 #define FRAKTOR_ACTOR_TESTKIT_STORM_SHUTDOWN_TASKS_H_
