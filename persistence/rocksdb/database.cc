@@ -537,6 +537,12 @@ absl::Status Database::Commit(bool sync, rocksdb::WriteBatch& batch) {
   return written;
 }
 
+void Database::PutOpenCount(uint64_t count, rocksdb::WriteBatch& batch) {
+  std::string opens;
+  AppendFixed64(opens, count);
+  batch.Put(handles_[0], ToSlice(kOpenCountKey), opens);
+}
+
 absl::Status Database::Close() {
   WriterMutexLock lock(mutex_);
   return LetGo();

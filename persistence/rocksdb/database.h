@@ -112,6 +112,9 @@ class Database {
   // all: if not, nothing changes and readers go on.
   absl::Status Reopen();
 
+  // Adds to `batch` that the database was opened so often: the next opening counts on from there.
+  void PutOpenCount(uint64_t count, rocksdb::WriteBatch& batch);
+
   // Syncs the log, unless a write has failed, and lets the files go. Also done by the destructor.
   absl::Status Close();
 

@@ -184,7 +184,8 @@ class RocksDbJournal::Core {
   }
 
   Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token);
-  Future<WriteResults> Write(std::vector<AtomicWrite> writes);
+  Future<WriteResults> Write(std::vector<AtomicWrite> writes, std::vector<uint64_t> offsets = {});
+  Future<void> ImportId(std::string persistence_id, uint64_t offset);
   Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch);
   Future<EventBatch> Replay(ReplayPage page);
   Future<uint64_t> HighestSequenceNr(std::string persistence_id);
@@ -203,6 +204,7 @@ class RocksDbJournal::Core {
  private:
   using Outcome = CommitQueue::Operation::Outcome;
   class OpenOperation;
+  class ImportIdOperation;
   class WriteOperation;
   class DeleteOperation;
   class PurgeOperation;
@@ -233,8 +235,13 @@ class RocksDbJournal::Core {
   }
   absl::StatusOr<CachedId*> Load(const std::string& persistence_id);
   uint64_t PutNewId(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id);
+  void PutIdAt(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id, uint64_t offset);
+  // Offsets up to `end` are taken.
+  void AdvanceOffset(rocksdb::WriteBatch& batch, uint64_t end);
   void PutId(rocksdb::WriteBatch& batch, const std::string& persistence_id, const CachedId& id);
-  Outcome PrepareWrite(const AtomicWrite& write, rocksdb::WriteBatch& batch, absl::Status& result, Placed& placed);
+  // `first_offset` is that of the first event; 0: the next one.
+  Outcome PrepareWrite(const AtomicWrite& write, uint64_t first_offset, rocksdb::WriteBatch& batch,
+                       absl::Status& result, Placed& placed);
   absl::StatusOr<bool> IsStored(const CachedId& id, const AtomicWrite& write);
   absl::Status PreparePurge(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id);
   void PublishWrite(const AtomicWrite& write, const Placed& placed);
@@ -266,6 +273,8 @@ class RocksDbJournal::Core {
   IdCache cache_;
   uint64_t group_ = 0;
   uint64_t next_offset_ = 0;
+  // As it is stored: the count of openings in new offsets.
+  uint64_t open_count_ = 0;
   std::string key_;
   std::string record_;  // room to make one in
 
@@ -315,10 +324,44 @@ class RocksDbJournal::Core::OpenOperation final : public CommitQueue::Operation 
   uint64_t new_id_offset_ = 0;
 };
 
+class RocksDbJournal::Core::ImportIdOperation final : public CommitQueue::Operation {
+ public:
+  ImportIdOperation(Core& core, std::string persistence_id, uint64_t offset, Promise<void> promise)
+      : core_(core), persistence_id_(std::move(persistence_id)), offset_(offset), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    const absl::StatusOr<CachedId*> id = core_.Load(persistence_id_);
+    result_ = id.status();
+    if (!id.ok() || (*id)->is_known) return Outcome::kReady;
+    (*id)->changed_in = core_.group_;
+    core_.PutIdAt(batch, persistence_id_, **id, offset_);
+    core_.PutId(batch, persistence_id_, **id);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    promise_.Set(committed.ok() ? result_ : Annotate(committed, absl::StrCat("import \"", persistence_id_, "\"")));
+    core_.engine_->Leave();
+  }
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  Core& core_;
+  const std::string persistence_id_;
+  const uint64_t offset_;
+  Promise<void> promise_;
+  absl::Status result_;
+};
+
 class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation {
  public:
-  WriteOperation(Core& core, std::vector<AtomicWrite> writes, Promise<WriteResults> promise)
-      : core_(core), writes_(std::move(writes)), promise_(std::move(promise)), placed_(writes_.size()) {
+  WriteOperation(Core& core, std::vector<AtomicWrite> writes, std::vector<uint64_t> offsets,
+                 Promise<WriteResults> promise)
+      : core_(core),
+        writes_(std::move(writes)),
+        offsets_(std::move(offsets)),
+        promise_(std::move(promise)),
+        placed_(writes_.size()) {
     for (const AtomicWrite& write : writes_) {
       bytes_ += write.ByteSize() + write.events().size() * (write.persistence_id().size() + 64);
     }
@@ -331,7 +374,8 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
       if (core_.engine_->IsFull(batch)) return Outcome::kCommitFirst;
       core_.BeginPrepare(batch);
       absl::Status result;
-      if (core_.PrepareWrite(writes_[next_], batch, result, placed_[next_]) == Outcome::kCommitFirst) {
+      const uint64_t first_offset = next_ < offsets_.size() ? offsets_[next_] : 0;
+      if (core_.PrepareWrite(writes_[next_], first_offset, batch, result, placed_[next_]) == Outcome::kCommitFirst) {
         return Outcome::kCommitFirst;
       }
       if (placed_[next_].first_offset != 0) events_ += writes_[next_].events().size();
@@ -367,6 +411,7 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
 
   Core& core_;
   const std::vector<AtomicWrite> writes_;
+  const std::vector<uint64_t> offsets_;  // of an import; as many as writes, or none
   Promise<WriteResults> promise_;
   WriteResults results_;
   std::vector<Placed> placed_;
@@ -489,7 +534,8 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                          .hints = hints,
                          .on_failure = [core = core.get()] { core->cache_.Clear(); },
                          .on_close = [core = core.get()] { core->board_.Close(core->engine_->ClosedStatus()); }}));
-  core->next_offset_ = core->engine_->report().open_count << 40 | 1;
+  core->open_count_ = core->engine_->report().open_count;
+  core->next_offset_ = core->open_count_ << 40 | 1;
   if (!options.read_only) FRAKTOR_RETURN_IF_ERROR(core->GoOnPurging());
   return core;
 }
@@ -505,11 +551,17 @@ Future<WriterOpened> RocksDbJournal::Core::OpenWriter(std::string persistence_id
   return engine_->Submit<WriterOpened, OpenOperation>(*this, std::move(persistence_id), token);
 }
 
-Future<WriteResults> RocksDbJournal::Core::Write(std::vector<AtomicWrite> writes) {
+Future<void> RocksDbJournal::Core::ImportId(std::string persistence_id, uint64_t offset) {
+  const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
+  if (!checked.ok()) return MakeReadyFuture<void>(checked);
+  return engine_->Submit<void, ImportIdOperation>(*this, std::move(persistence_id), offset);
+}
+
+Future<WriteResults> RocksDbJournal::Core::Write(std::vector<AtomicWrite> writes, std::vector<uint64_t> offsets) {
   if (writes.empty() && engine_->CheckWritable().ok() && !engine_->is_closed()) {
     return MakeReadyFuture<WriteResults>(WriteResults());
   }
-  return engine_->Submit<WriteResults, WriteOperation>(*this, std::move(writes));
+  return engine_->Submit<WriteResults, WriteOperation>(*this, std::move(writes), std::move(offsets));
 }
 
 Future<void> RocksDbJournal::Core::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
@@ -529,18 +581,32 @@ absl::StatusOr<CachedId*> RocksDbJournal::Core::Load(const std::string& persiste
 }
 
 uint64_t RocksDbJournal::Core::PutNewId(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id) {
-  id.is_known = true;
-  const uint64_t offset = next_offset_++;
-  batch.Put(family(kIndex), EventKey("", offset), persistence_id);
+  const uint64_t offset = next_offset_;
+  PutIdAt(batch, persistence_id, id, offset);
   return offset;
+}
+
+void RocksDbJournal::Core::PutIdAt(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id,
+                                   uint64_t offset) {
+  id.is_known = true;
+  batch.Put(family(kIndex), EventKey("", offset), persistence_id);
+  AdvanceOffset(batch, offset + 1);
+}
+
+void RocksDbJournal::Core::AdvanceOffset(rocksdb::WriteBatch& batch, uint64_t end) {
+  next_offset_ = std::max(next_offset_, end);
+  if (next_offset_ >> 40 <= open_count_) return;
+  open_count_ = next_offset_ >> 40;
+  database().PutOpenCount(open_count_, batch);
 }
 
 void RocksDbJournal::Core::PutId(rocksdb::WriteBatch& batch, const std::string& persistence_id, const CachedId& id) {
   batch.Put(family(kIds), persistence_id, EncodeId(persistence_id, id));
 }
 
-CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicWrite& write, rocksdb::WriteBatch& batch,
-                                                                   absl::Status& result, Placed& placed) {
+CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicWrite& write, uint64_t first_offset,
+                                                                   rocksdb::WriteBatch& batch, absl::Status& result,
+                                                                   Placed& placed) {
   result = CheckAtomicWrite(options_.limits, write);
   if (!result.ok()) return Outcome::kReady;
   const absl::StatusOr<CachedId*> loaded = Load(write.persistence_id());
@@ -573,9 +639,9 @@ CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicW
   key_ = IdPrefix(write.persistence_id());
   const size_t prefix_size = key_.size();
   const uint32_t prefix_crc = ExtendCrc32c(0, key_);
-  placed.first_offset = next_offset_;
+  uint64_t offset = first_offset == 0 ? next_offset_ : first_offset;
+  placed.first_offset = offset;
   for (const PersistentRepr& event : write.events()) {
-    const uint64_t offset = next_offset_++;
     key_.resize(prefix_size);
     AppendSorted64(key_, event.sequence_nr);
     const size_t bytes = EventRecordBytes(event);
@@ -583,7 +649,9 @@ CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicW
     WriteEventRecord(event, ExtendEventKeyCrc(prefix_crc, event.sequence_nr), offset, record_.data());
     batch.Put(family(kEvents), key_, rocksdb::Slice(record_.data(), bytes));
     for (const std::string& tag : event.tags) batch.Put(family(kIndex), EventKey(tag, offset), key_);
+    ++offset;
   }
+  AdvanceOffset(batch, offset);
   id.state.highest_sequence_nr = write.highest_sequence_nr();
   id.changed_in = group_;
   return Outcome::kReady;
@@ -1013,6 +1081,12 @@ Future<WriterOpened> RocksDbJournal::OpenWriter(std::string persistence_id, std:
   return core_->OpenWriter(std::move(persistence_id), token);
 }
 Future<WriteResults> RocksDbJournal::Write(std::vector<AtomicWrite> writes) { return core_->Write(std::move(writes)); }
+Future<void> RocksDbJournal::ImportId(std::string persistence_id, uint64_t offset) {
+  return core_->ImportId(std::move(persistence_id), offset);
+}
+Future<WriteResults> RocksDbJournal::ImportEvents(std::vector<AtomicWrite> writes, std::vector<uint64_t> offsets) {
+  return core_->Write(std::move(writes), std::move(offsets));
+}
 Future<EventBatch> RocksDbJournal::Replay(ReplayPage page) { return core_->Replay(std::move(page)); }
 Future<uint64_t> RocksDbJournal::HighestSequenceNr(std::string persistence_id) {
   return core_->HighestSequenceNr(std::move(persistence_id));

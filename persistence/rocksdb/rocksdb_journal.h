@@ -119,6 +119,15 @@ class RocksDbJournal final : public JournalStorage {
   Future<void> Close() override;
   const JournalLimits& limits() const override;
 
+  // For programs that copy another journal into this one, which must be new. Ids and events keep
+  // the offsets that they had there, so queries find the same order, and positions that they have
+  // stored stay valid. All offsets that this journal gives later are above them.
+
+  // Makes the id known, at this offset of the list of ids. An id that is known stays as it is.
+  Future<void> ImportId(std::string persistence_id, uint64_t offset);
+  // Write, with the offset of the first event of each atomic write. 0: the journal's next one.
+  Future<WriteResults> ImportEvents(std::vector<AtomicWrite> writes, std::vector<uint64_t> offsets);
+
   // Up to where events of the id are deleted, as in WriterOpened, for whoever only looks.
   Future<uint64_t> DeletedTo(std::string persistence_id);
   const RocksDbOpenReport& open_report() const;

@@ -79,10 +79,14 @@ Exit codes: 0 all is well; 1 something failed or is damaged, or verify has met t
 constexpr std::string_view kExportFormat = "fraktor-journal-export";
 // Version 1 had no line at its end. Version 3 has lines that say what was left out: {"id":…,"gap":4,"to":6,"why":…} in
 // the place of events, {"lost":…} for what cannot be counted. Exports that leave nothing out are of version 2.
+// "offset" in the lines of ids and events came later, within these versions. Older programs pass
+// over it, and their exports do not have it.
 constexpr uint64_t kExportVersion = 2;
 constexpr uint64_t kExportVersionWithGaps = 3;
 constexpr size_t kShownBytes = 64;
 constexpr size_t kEventsPerWrite = 1000;
+// The count of openings, above the lowest 40 bits, goes on behind it.
+constexpr uint64_t kMaxOffset = (uint64_t{1} << 62) - 1;
 // A journal that is damaged all over is not listed event by event.
 constexpr uint64_t kMaxDamagedPerId = 1000;
 // More than there are in a block.
@@ -350,7 +354,9 @@ class JournalTool {
   template <class Fn, class Damaged>
   absl::Status ForEachId(Fn use, Damaged damaged) {
     if (!arguments_.ids.empty()) return UseIds(arguments_.ids, use).status();
-    for (IdPage page;;) {
+    // An export wants the offset of each id, and a page says where its last one is.
+    const size_t max_ids = arguments_.command == "export" ? 1 : IdPage().max_ids;
+    for (IdPage page{.max_ids = max_ids};;) {
       const absl::StatusOr<IdBatch> batch = journal_->PersistenceIds(page).Wait();
       if (!batch.ok()) {
         if constexpr (std::is_null_pointer_v<Damaged>) {
@@ -358,9 +364,11 @@ class JournalTool {
         } else {
           damaged(absl::StrCat("the list of ids from here on; the others come in alphabetical order: ",
                                std::string(batch.status().message())));
+          id_offset_ = 0;
           return UseIds(IdsBehind(page), use).status();
         }
       }
+      id_offset_ = max_ids == 1 && !batch->ids.empty() ? batch->resume_at - 1 : 0;
       FRAKTOR_ASSIGN_OR_RETURN(const bool goes_on, UseIds(batch->ids, use));
       if (!goes_on || batch->at_end) return absl::OkStatus();
       page.from_offset = batch->resume_at;
@@ -634,6 +642,7 @@ class JournalTool {
       ++ids;
       JsonLineWriter line;
       line.Text("id", id).Number("highest", highest.value_or(0));
+      if (id_offset_ > 0) line.Number("offset", id_offset_);
       // So that whoever imports it does not take an actor without its first events for a whole one.
       const uint64_t deleted = journal_->DeletedTo(id).Wait().value_or(0);
       if (deleted > 0) line.Number("deleted", deleted);
@@ -691,6 +700,7 @@ class JournalTool {
   static std::string Line(const StoredEvent& event) {
     JsonLineWriter writer;
     writer.Text("id", event.persistence_id).Number("nr", event.sequence_nr).Number("epoch", event.epoch);
+    writer.Number("offset", event.offset);
     writer.Text("time", TimeText(event.timestamp_ns));
     if (!event.writer.is_none()) writer.Text("writer", event.writer.ToString());
     writer.Text("manifest", event.manifest);
@@ -794,7 +804,8 @@ class JournalTool {
     const std::optional<std::string> id = line.Text("id");
     if (!id.has_value()) return absl::InvalidArgumentError("no \"id\"");
     if (line.Number("highest").has_value()) {
-      return BeginId(*id, *line.Number("highest"), line.Number("deleted").value_or(0));
+      return BeginId(*id, *line.Number("highest"), line.Number("deleted").value_or(0),
+                     line.Number("offset").value_or(0));
     }
     if (*id != current_.id)
       return absl::InvalidArgumentError("an event of an id that was not announced by a line with \"highest\"");
@@ -832,7 +843,7 @@ class JournalTool {
                                             " ids were read. Take it out again with journal export"));
   }
 
-  absl::Status BeginId(const std::string& id, uint64_t highest, uint64_t deleted) {
+  absl::Status BeginId(const std::string& id, uint64_t highest, uint64_t deleted, uint64_t offset) {
     FRAKTOR_RETURN_IF_ERROR(FinishId());
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t present, journal_->HighestSequenceNr(id).Wait());
     if (present > 0) {
@@ -844,7 +855,24 @@ class JournalTool {
     epoch_ = 0;
     ++imported_ids_;
     progress_->Add(1, 0, 0);
-    return absl::OkStatus();
+    if (offset == 0 || !KeepsOffsets()) return absl::OkStatus();
+    FRAKTOR_RETURN_IF_ERROR(CheckOffset(offset));
+    return journal_->ImportId(id, offset).Wait();
+  }
+
+  // Offsets of a journal that has events already are taken.
+  bool KeepsOffsets() const { return journal_->open_report().open_count == 1; }
+  static absl::Status CheckOffset(uint64_t offset) {
+    if (offset <= kMaxOffset) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("\"offset\" is ", offset, "; it must be at most ", kMaxOffset));
+  }
+  void WarnOfNewOffset(const PersistentRepr& event) {
+    if (event.tags.empty() || std::exchange(has_warned_of_offsets_, true)) return;
+    streams_.err << "journal: warning: "
+                 << (KeepsOffsets() ? "the export does not have the offsets of all events"
+                                    : absl::StrCat(arguments_.path, " was not made by this import"))
+                 << ", so events get new offsets, id by id: queries by tag find events of several ids in another "
+                    "order, and positions that they have stored are not valid. Begin such queries anew\n";
   }
 
   absl::Status ImportEvent(const JsonLine& line) {
@@ -881,6 +909,9 @@ class JournalTool {
     event.manifest_version = static_cast<uint32_t>(line.Number("version").value_or(0));
     event.metadata = line.Text("metadata").value_or("");
     event.tags = line.Texts("tags").value_or(std::vector<std::string>());
+    const uint64_t offset = KeepsOffsets() ? line.Number("offset").value_or(0) : 0;
+    FRAKTOR_RETURN_IF_ERROR(CheckOffset(offset));
+    if (offset == 0) WarnOfNewOffset(event);
     current_.last = event.sequence_nr;
     ++current_.events;
     if (event.epoch > epoch_) {
@@ -892,13 +923,15 @@ class JournalTool {
     progress_->Add(0, 1, event.ByteSize());
     FRAKTOR_ASSIGN_OR_RETURN(AtomicWrite write, AtomicWrite::Make(std::move(event)));
     writes_.push_back(std::move(write));
+    offsets_.push_back(offset);
     return writes_.size() >= kEventsPerWrite ? FlushWrites() : absl::OkStatus();
   }
 
   absl::Status FlushWrites() {
     if (writes_.empty()) return absl::OkStatus();
     const size_t count = writes_.size();
-    FRAKTOR_ASSIGN_OR_RETURN(const WriteResults results, journal_->Write(std::exchange(writes_, {})).Wait());
+    FRAKTOR_ASSIGN_OR_RETURN(const WriteResults results,
+                             journal_->ImportEvents(std::exchange(writes_, {}), std::exchange(offsets_, {})).Wait());
     for (const absl::Status& result : results) FRAKTOR_RETURN_IF_ERROR(result);
     written_events_ += count;
     return absl::OkStatus();
@@ -926,6 +959,7 @@ class JournalTool {
                              AtomicWrite::Make(PersistentRepr{
                                  .persistence_id = current_.id, .sequence_nr = current_.highest, .epoch = epoch_}));
     writes_.push_back(std::move(write));
+    offsets_.push_back(0);
     FRAKTOR_RETURN_IF_ERROR(FlushWrites());
     return journal_->DeleteTo(current_.id, current_.highest, epoch_).Wait();
   }
@@ -938,6 +972,8 @@ class JournalTool {
   std::unique_ptr<RocksDbJournal> journal_;
   std::unique_ptr<JournalFiles> files_;
   Progress* progress_ = nullptr;
+  // The offset, in the list of ids, of the id that is being exported; 0 if it is not known.
+  uint64_t id_offset_ = 0;
 
   // Of an import.
   uint64_t version_ = 0;  // 0: it has not begun
@@ -947,6 +983,8 @@ class JournalTool {
   // Of the current id: all up to this number were deleted where it came from.
   uint64_t deleted_ = 0;
   std::vector<AtomicWrite> writes_;
+  std::vector<uint64_t> offsets_;  // of writes_
+  bool has_warned_of_offsets_ = false;
   uint64_t imported_events_ = 0;
   uint64_t imported_ids_ = 0;
   uint64_t gaps_ = 0;

@@ -679,7 +679,7 @@ TEST_F(JournalToolTest, TakesAlongWhatIsDeleted) {
   }
   EXPECT_EQ(Run({"export", path_}), 0) << err_;
   const std::string exported = out_;
-  EXPECT_TRUE(Out("{\"id\":\"account-1\",\"highest\":5,\"deleted\":3}\n")) << out_;
+  EXPECT_TRUE(Out("{\"id\":\"account-1\",\"highest\":5,\"offset\":1099511627777,\"deleted\":3}\n")) << out_;
   const std::string copy = folder_ + "/copy";
   EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
   EXPECT_EQ(out_, "2 events of 1 ids\n");
@@ -702,7 +702,8 @@ TEST_F(JournalToolTest, TakesAJournalOutAndIn) {
   EXPECT_TRUE(Out("{\"format\":\"fraktor-journal-export\",\"version\":2}\n")) << out_;
   EXPECT_TRUE(Out("\n{\"end\":\"fraktor-journal-export\",\"events\":4,\"ids\":3}\n")) << out_;
   EXPECT_TRUE(
-      Out("{\"id\":\"account-1\",\"nr\":1,\"epoch\":0,\"time\":\"2023-11-14T22:13:20.123456789+00:00\","
+      Out("{\"id\":\"account-1\",\"nr\":1,\"epoch\":0,\"offset\":1099511627778,\"time\":\"2023-11-14T22:13:20."
+          "123456789+00:00\","
           "\"manifest\":\"deposited\",\"payload_base64\":\"YW1vdW50IDE=\"}\n"))
       << out_;
   const std::string copy = folder_ + "/copy";
@@ -719,6 +720,77 @@ TEST_F(JournalToolTest, TakesAJournalOutAndIn) {
   EXPECT_EQ(journal->EventsByTag({.tag = "\xff"}).Wait()->size(), 1u);
 }
 
+// PER-20: queries by tag, and those whose positions are stored, go on in the copy where they were.
+TEST_F(JournalToolTest, KeepsTheOrderOfEventsOfSeveralIdsAndTheirOffsets) {
+  const auto write = [](RocksDbJournal& journal, const std::string& id, uint64_t number) {
+    Write(journal, {.persistence_id = id, .sequence_nr = number, .tags = {"red"}});
+  };
+  using Found = std::pair<std::string, uint64_t>;
+  const auto red = [](RocksDbJournal& journal, uint64_t from_offset = 0) {
+    const EventBatch events = journal.EventsByTag({.tag = "red", .from_offset = from_offset}).Wait().value();
+    std::vector<Found> found;
+    for (const StoredEvent& event : events) {
+      found.emplace_back(absl::StrCat(std::string(event.persistence_id), "/", event.sequence_nr), event.offset);
+    }
+    return found;
+  };
+  std::vector<Found> all;
+  uint64_t ids_end = 0;
+  for (int opening = 0; opening < 3; ++opening) {
+    const auto journal = Open(path_);
+    write(*journal, "b", 2 * opening + 1);
+    write(*journal, "a", 2 * opening + 1);
+    write(*journal, "b", 2 * opening + 2);
+    write(*journal, "a", 2 * opening + 2);
+    ASSERT_TRUE(journal->OpenWriter(absl::StrCat("empty-", opening), std::nullopt).Wait().ok());
+    all = red(*journal);
+    ids_end = journal->PersistenceIds({}).Wait()->resume_at;
+  }
+  ASSERT_EQ(all.size(), 12u);
+  EXPECT_EQ(Run({"export", path_}), 0) << err_;
+  const std::string exported = out_;
+  const std::string copy = folder_ + "/copy";
+  EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
+  EXPECT_EQ(err_.find("warning"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"export", copy}), 0) << err_;
+  EXPECT_EQ(out_, exported);
+  for (int opening = 0; opening < 2; ++opening) {
+    const auto journal = Open(copy);
+    EXPECT_EQ(red(*journal), all);
+    EXPECT_EQ(red(*journal, all[5].second), std::vector<Found>(all.begin() + 5, all.end()));
+    const IdBatch ids = journal->PersistenceIds({}).Wait().value();
+    EXPECT_EQ(ids.ids, (std::vector<std::string>{"b", "a", "empty-0", "empty-1", "empty-2"}));
+    EXPECT_EQ(ids.resume_at, ids_end);
+    // New events come behind all of them.
+    write(*journal, "a", 7 + opening);
+    const std::vector<Found> more = red(*journal);
+    ASSERT_EQ(more.size(), all.size() + 1);
+    EXPECT_GT(more.back().second, all.back().second);
+    all = more;
+  }
+}
+
+TEST_F(JournalToolTest, SaysThatEventsGetNewOffsets) {
+  Fill();
+  EXPECT_EQ(Run({"export", path_}), 0) << err_;
+  std::string exported = out_;
+  // A journal that is there gives its own.
+  const std::string other = folder_ + "/other";
+  {
+    const auto journal = Open(other);
+    Write(*journal, {.persistence_id = "mine", .sequence_nr = 1});
+  }
+  EXPECT_EQ(Run({"import", other}, exported), 0) << err_;
+  EXPECT_TRUE(Err("was not made by this import, so events get new offsets, id by id")) << err_;
+  // An export of former days has none.
+  for (size_t at = 0; (at = exported.find(",\"offset\":", at)) != std::string::npos;) {
+    exported.erase(at, exported.find_first_of(",}", at + 1) - at);
+  }
+  EXPECT_EQ(Run({"import", folder_ + "/copy"}, exported), 0) << err_;
+  EXPECT_TRUE(Err("the export does not have the offsets of all events, so events get new offsets")) << err_;
+  EXPECT_EQ(Open(folder_ + "/copy")->EventsByTag({.tag = "red"}).Wait()->size(), 1u);
+}
+
 TEST_F(JournalToolTest, TakesAlongIdsThatHaveNeverHadEvents) {
   {
     const auto journal = Open(path_);
@@ -728,7 +800,7 @@ TEST_F(JournalToolTest, TakesAlongIdsThatHaveNeverHadEvents) {
   }
   EXPECT_EQ(Run({"export", path_}), 0) << err_;
   const std::string exported = out_;
-  EXPECT_TRUE(Out("{\"id\":\"first\",\"highest\":0}\n")) << out_;
+  EXPECT_TRUE(Out("{\"id\":\"first\",\"highest\":0,\"offset\":1099511627777}\n")) << out_;
   const std::string copy = folder_ + "/copy";
   EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
   EXPECT_EQ(out_, "1 events of 3 ids\n");
