@@ -8,6 +8,7 @@
 #include <exception>
 #include <list>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -98,7 +99,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
       MutexLock lock(mutex_);
       if (task->state != Task::State::kPending) return;
       task->state = Task::State::kRunning;
-      ++running_;
+      running_.push_back(std::this_thread::get_id());
     }
     bool goes_on = true;
     for (uint64_t i = 0; i < std::min(periods, kMaxCatchUp) && goes_on; ++i) goes_on = Run(*task);
@@ -106,8 +107,8 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     absl::AnyInvocable<void()> ended_callback;
     {
       MutexLock lock(mutex_);
-      --running_;
-      if (task->is_periodic && goes_on && task->state == Task::State::kRunning && !is_closing_) {
+      running_.erase(std::find(running_.begin(), running_.end(), std::this_thread::get_id()));
+      if (task->is_periodic && goes_on && task->state == Task::State::kRunning) {
         task->state = Task::State::kPending;
       } else {
         End(*task);
@@ -143,31 +144,41 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     return task.is_cancelled;
   }
 
-  // No action runs after this returns.
-  void Close() {
-    std::vector<std::shared_ptr<Task>> cancelled;
+  // Cancels all entries, and waits for running actions: no action runs after this returns, except
+  // one that has called it.
+  void CancelAll() {
+    std::vector<absl::AnyInvocable<bool()>> ended;
+    std::vector<absl::AnyInvocable<void()>> callbacks;
     {
       MutexLock lock(mutex_);
+      is_closing_ = true;
       for (auto at = tasks_.begin(); at != tasks_.end();) {
         const std::shared_ptr<Task> task = *at++;
-        if (task->state != Task::State::kPending) continue;
-        End(*task);
+        if (task->state == Task::State::kPending) {
+          End(*task);
+          ended.push_back(std::move(task->action));
+        } else if (task->state == Task::State::kRunning && task->is_periodic) {
+          task->state = Task::State::kCancelledRunning;
+        } else {
+          continue;
+        }
         task->is_cancelled = true;
-        cancelled.push_back(task);
+        if (task->on_cancel) callbacks.push_back(std::move(task->on_cancel));
       }
-      // Waits for running actions. Without threads there is none.
-      is_closing_ = true;
-      idle_.wait(lock, [this] {
+      const auto is_another = [self = std::this_thread::get_id()](std::thread::id id) { return id != self; };
+      idle_.wait(lock, [&] {
         mutex_.AssertHeld();
-        return running_ == 0;
+        return std::none_of(running_.begin(), running_.end(), is_another);
       });
-      toolbox_ = nullptr;
     }
-    for (const std::shared_ptr<Task>& task : cancelled) {
-      if (task->on_cancel) task->on_cancel();
-      task->on_cancel = nullptr;
-      task->action = nullptr;
-    }
+    for (absl::AnyInvocable<void()>& on_cancel : callbacks) on_cancel();
+  }
+
+  // The same, when the scheduler ends.
+  void Close() {
+    CancelAll();
+    MutexLock lock(mutex_);
+    toolbox_ = nullptr;
   }
 
  private:
@@ -211,7 +222,8 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
   RuntimeToolbox* toolbox_ ABSL_GUARDED_BY(mutex_);
   const Logger& log_ ABSL_GUARDED_BY(mutex_);
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The threads that run actions, once for each run.
+  std::vector<std::thread::id> running_ ABSL_GUARDED_BY(mutex_);
   // In the order of scheduling.
   std::list<std::shared_ptr<Task>> tasks_ ABSL_GUARDED_BY(mutex_);
 };
@@ -220,7 +232,9 @@ bool Cancellable::Cancel() { return task_ != nullptr && task_->core->Cancel(*tas
 
 bool Cancellable::IsCancelled() const { return task_ != nullptr && task_->core->IsCancelled(*task_); }
 
-Scheduler::Scheduler(ActorSystem& system) : core_(std::make_shared<Cancellable::Core>(system)) {}
+Scheduler::Scheduler(ActorSystem& system) : core_(std::make_shared<Cancellable::Core>(system)) {
+  if (!system.OnTermination([core = core_] { core->CancelAll(); }).ok()) core_->CancelAll();
+}
 
 Scheduler::~Scheduler() { core_->Close(); }
 

@@ -15,7 +15,9 @@
 //   It goes on across restarts of the actor.
 // - Functions run on a worker, between actors. They must be short and must not block. To do more,
 //   send a message.
-// - The end of the system cancels all entries, and waits for functions that are running.
+// - The end of the system cancels all entries, refuses new ones, and waits for functions that are
+//   running: none runs after WhenTerminated is ready or Shutdown has returned. A function may call
+//   Terminate; its run is then the last one.
 //
 // Thread safety: any thread, also from a running function. Several threads may use copies of a
 // Cancellable at once. It may outlive the system, and then cancels nothing. With a toolbox without

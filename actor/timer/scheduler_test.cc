@@ -260,6 +260,49 @@ TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemEnds) {
   EXPECT_EQ(Take(), Log());
 }
 
+TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemIsShutDown) {
+  int callbacks = 0;
+  const auto count = [&callbacks] { ++callbacks; };
+  Cancellable once = scheduler().ScheduleOnce(absl::Seconds(1), Noting("once"), {.on_cancel = count}).value();
+  Cancellable rate =
+      scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, Noting("rate"), {.on_cancel = count}).value();
+  EXPECT_TRUE(system_->Shutdown(absl::ZeroDuration()).ok());
+  EXPECT_EQ(callbacks, 2);
+  EXPECT_TRUE(once.IsCancelled());
+  EXPECT_TRUE(rate.IsCancelled());
+  EXPECT_FALSE(rate.Cancel());
+  EXPECT_EQ(scheduler().ScheduleOnce(absl::ZeroDuration(), Noting("late")).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take(), Log());
+}
+
+TEST_F(SchedulerTest, TakesNothingIfItIsFirstUsedAfterTheEndOfTheSystem) {
+  EXPECT_TRUE(system_->Shutdown(absl::ZeroDuration()).ok());
+  EXPECT_EQ(scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, Noting("late")).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take(), Log());
+}
+
+// The function runs while its entry is cancelled, and does not wait for itself.
+TEST_F(SchedulerTest, CallsAFunctionForTheLastTimeThatShutsTheSystemDown) {
+  int callbacks = 0;
+  Cancellable rate = scheduler()
+                         .ScheduleAtFixedRate({.period = absl::Seconds(1)},
+                                              [&] {
+                                                Note("shuts down");
+                                                system_->Shutdown(absl::ZeroDuration());
+                                              },
+                                              {.on_cancel = [&callbacks] { ++callbacks; }})
+                         .value();
+  RunFor(absl::Minutes(1));
+  EXPECT_TRUE(system_->IsTerminated());
+  EXPECT_EQ(Take(), Log({"1: shuts down"}));
+  EXPECT_TRUE(rate.IsCancelled());
+  EXPECT_EQ(callbacks, 1);
+}
+
 // The only worker is held by a handler, so the thread that watches over workers fires the timers. A
 // message that finds no room must not hold that thread.
 TEST(SchedulerThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
@@ -311,6 +354,61 @@ TEST(SchedulerThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
   EXPECT_EQ(gate.waited.code(), absl::StatusCode::kFailedPrecondition) << "a function must not wait either";
   gate.leave.Notify();
   EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
+}
+
+TEST(SchedulerThreads, DoNotRunAFunctionAfterShutdown) {
+  auto toolbox = StdToolbox::Make({}).value();
+  ActorSystemOptions options;
+  options.toolbox = toolbox.get();
+  options.workers = 2;
+  auto system = ActorSystem::Create(options).value();
+  absl::Notification entered;
+  std::atomic<bool> has_returned{false};
+  std::atomic<int> callbacks{0};
+  Scheduler& scheduler = Scheduler::Of(*system);
+  Cancellable often = scheduler
+                          .ScheduleAtFixedRate({.period = absl::Microseconds(100)},
+                                               [&] {
+                                                 if (!entered.HasBeenNotified()) entered.Notify();
+                                                 for (int i = 0; i < 100; ++i) std::this_thread::yield();
+                                                 EXPECT_FALSE(has_returned);
+                                               },
+                                               {.on_cancel = [&callbacks] { ++callbacks; }})
+                          .value();
+  entered.WaitForNotification();
+  EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
+  has_returned = true;
+  EXPECT_TRUE(often.IsCancelled());
+  EXPECT_EQ(callbacks, 1);
+  EXPECT_EQ(scheduler.ScheduleOnce(absl::ZeroDuration(), [] { ADD_FAILURE(); }).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  system.reset();
+  toolbox.reset();
+}
+
+TEST(SchedulerThreads, MayEndTheSystemFromAFunction) {
+  auto toolbox = StdToolbox::Make({}).value();
+  for (const bool shuts_down : {false, true}) {
+    ActorSystemOptions options;
+    options.toolbox = toolbox.get();
+    options.workers = 2;
+    options.log_level = LogLevel::kOff;
+    auto system = ActorSystem::Create(options).value();
+    std::atomic<int> callbacks{0};
+    ASSERT_TRUE(Scheduler::Of(*system)
+                    .ScheduleAtFixedRate({.period = absl::Milliseconds(1)},
+                                         [&] {
+                                           if (shuts_down) {
+                                             system->Shutdown(absl::InfiniteDuration());
+                                           } else {
+                                             system->Terminate();
+                                           }
+                                         },
+                                         {.on_cancel = [&callbacks] { ++callbacks; }})
+                    .ok());
+    EXPECT_TRUE(system->WhenTerminated().Wait().ok());
+    EXPECT_EQ(callbacks, 1);
+  }
 }
 
 // Many threads schedule, cancel and end at once. A cancelled function does not run; all others run
