@@ -47,10 +47,10 @@ class ActorInstance {
 
   // Called for the old instance, before a new one replaces it because of `reason`. Waiting handlers
   // and timers have been cancelled before. `message` is the one that the instance failed on; null
-  // if there was none. The default stops all children and calls PostStop, as
-  // `UsualPreRestart(context);` does: an override that only adds something ends with this call.
-  // Children that it does not stop are restarted with the actor, and keep their names. An
-  // exception, or an error that it returns, is logged.
+  // if there was none. A hook may stash or forward the message, and must not use it afterwards. The
+  // default stops all children and calls PostStop, as `UsualPreRestart(context);` does: an override
+  // that only adds something ends with this call. Children that it does not stop are restarted with
+  // the actor, and keep their names. An exception, or an error that it returns, is logged.
   virtual absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
 
   // Called for the new instance. The default calls PreStart. An error is a new failure.

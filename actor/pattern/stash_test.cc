@@ -1,5 +1,7 @@
 #include "fraktor/actor/pattern/stash.h"
 
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
@@ -18,6 +21,10 @@
 #include "fraktor/actor/pattern/internal/pattern_fixture.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
@@ -267,6 +274,98 @@ TEST_F(PatternStashTest, TakesEachMessageOnce) {
   EXPECT_NE(again.message().find(" has no message to stash"), absl::string_view::npos) << again;
   EXPECT_EQ(without.code(), absl::StatusCode::kFailedPrecondition);
 }
+
+// The message that an actor failed on is current in its hooks. A handler that waits keeps it, too.
+enum class Waits { kNot, kFirst };
+class PatternStashInHooksTest : public PatternStashTest, public testing::WithParamInterface<Waits> {
+ protected:
+  // Fails on the first Item 1, and logs the others. The hook is called for the instance that failed.
+  Script FailingOnce() {
+    return {.receive = [this](ActorContext& context, Envelope& message) -> absl::Status {
+      const int number = message.As<Item>().number;
+      if (number == 1 && !std::exchange(has_failed_, true)) {
+        if (GetParam() == Waits::kNot) return absl::InternalError("the first try");
+        return actor_internal::RunHandler(context, std::make_unique<WaitingHandler>(FailLate(context)),
+                                          actor_internal::AwaitMode::kExclusive);
+      }
+      log_.push_back(absl::StrCat(number));
+      context.Reply(Item{number + 10});
+      return absl::OkStatus();
+    }};
+  }
+  // Spawns an actor that replies with 20 more.
+  ActorRef SpawnReplying() {
+    return Spawn({.receive = [](ActorContext& context, Envelope& message) -> absl::Status {
+      context.Reply(Item{message.As<Item>().number + 20});
+      return absl::OkStatus();
+    }});
+  }
+  void StopAfterFailures() {
+    ActorSystemOptions options;
+    options.toolbox = toolbox_.get();
+    options.log_sink = &kept_log_;
+    options.guardian_strategy.decider = [](const Failure&) { return SupervisionDirective::kStop; };
+    system_ = nullptr;
+    system_ = ActorSystem::Create(options).value();
+  }
+  static Task<void> FailLate(ActorContext& context) {
+    auto delay = context.Delay(absl::Seconds(1));
+    const absl::Status over = co_await delay;
+    EXPECT_TRUE(over.ok()) << over;
+    throw std::runtime_error("the first try");
+  }
+
+  bool has_failed_ = false;
+};
+
+TEST_P(PatternStashInHooksTest, BringsBackAMessageThatPreRestartHasStashed) {
+  Script script = FailingOnce();
+  script.pre_restart = [](ActorContext& context, Envelope*) { EXPECT_TRUE(Stash(context).ok()); };
+  const ActorRef actor = Spawn(std::move(script));
+  const absl::StatusOr<Item> answer = system_->AskAndWait<Item>(actor, Item{1}, absl::Seconds(10));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->number, 11);
+  EXPECT_EQ(Take(), Log({"1"}));
+}
+
+TEST_P(PatternStashInHooksTest, LeavesAMessageThatPreRestartHasForwardedToItsTarget) {
+  const ActorRef other = SpawnReplying();
+  Script script = FailingOnce();
+  script.pre_restart = [other](ActorContext& context, Envelope*) { context.Forward(other); };
+  const ActorRef actor = Spawn(std::move(script));
+  const absl::StatusOr<Item> answer = system_->AskAndWait<Item>(actor, Item{1}, absl::Seconds(10));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->number, 21);
+  TellItems(actor, {2});
+  Settle();
+  EXPECT_EQ(Take(), Log({"2"}));
+}
+
+// PostStop runs after the verdict to stop, and the message is still the current one.
+TEST_P(PatternStashInHooksTest, LeavesAMessageThatPostStopHasForwardedToItsTarget) {
+  StopAfterFailures();
+  const ActorRef other = SpawnReplying();
+  Script script = FailingOnce();
+  script.stop = [other](ActorContext& context) { context.Forward(other); };
+  const ActorRef actor = Spawn(std::move(script));
+  const absl::StatusOr<Item> answer = system_->AskAndWait<Item>(actor, Item{1}, absl::Seconds(10));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->number, 21);
+  EXPECT_FALSE(IsAlive(actor));
+}
+
+TEST_P(PatternStashInHooksTest, EndsAMessageThatPostStopHasStashedAsADeadLetter) {
+  StopAfterFailures();
+  Script script = FailingOnce();
+  script.stop = [](ActorContext& context) { EXPECT_TRUE(Stash(context).ok()); };
+  const ActorRef actor = Spawn(std::move(script));
+  TellItems(actor, {1});
+  RunFor(absl::Seconds(2));
+  EXPECT_FALSE(IsAlive(actor));
+  EXPECT_EQ(dead_letters(DeadLetterReason::kStopped), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Handlers, PatternStashInHooksTest, testing::Values(Waits::kNot, Waits::kFirst));
 
 // SCH-11
 TEST_F(PatternStashTest, KeepsTheDepthOfTheMailboxRight) {

@@ -34,6 +34,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/tree/internal/tree_fixture.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {
@@ -298,6 +299,69 @@ TEST(SystemFairness, LetsANeighbourHaveItsTurnBesideAFloodOfReplies) {
   ASSERT_TRUE(system.toolbox().RunUntilIdle().ok());
   EXPECT_EQ(replies, kAsks);
   EXPECT_LE(before, 2u) << "replies in one turn, where the budget is one message";
+}
+
+struct Count {};
+
+// Replies at once.
+class Replier final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    context.Tell(context.sender(), uint64_t{1});
+    return absl::OkStatus();
+  }
+};
+
+// Runs many coroutines that ask again and again. A Count notes how many asks have been answered.
+class Waiter final : public ActorInstance {
+ public:
+  struct Asks {
+    uint64_t answered = 0;
+    uint64_t most = 0;
+    uint64_t noted = UINT64_MAX;
+  };
+
+  Waiter(size_t coroutines, ActorRef server, Asks* asks) : coroutines_(coroutines), server_(server), asks_(*asks) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (message.Is<Count>()) {
+      asks_.noted = asks_.answered;
+      return absl::OkStatus();
+    }
+    for (size_t i = 0; i < coroutines_; ++i) {
+      if (absl::Status begun = context.Run(AskAgain(context, server_, asks_)); !begun.ok()) return begun;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static Task<void> AskAgain(ActorContext& context, ActorRef server, Asks& asks) {
+    while (asks.answered < asks.most) {
+      auto reply = context.Ask<uint64_t>(server, Again{}, absl::Hours(1));
+      EXPECT_TRUE((co_await reply).ok());
+      ++asks.answered;
+    }
+  }
+
+  const size_t coroutines_;
+  const ActorRef server_;
+  Asks& asks_;
+};
+
+// SCH-14
+TEST(SystemFairness, LetsAnActorHandleAMessageBesideItsCoroutines) {
+  constexpr size_t kCoroutines = 3000;
+  LocalSystem system(1);
+  Waiter::Asks asks{.most = 20 * kCoroutines};
+  const ActorRef server = system->TrySpawn(PropsOf<Replier>()).value();
+  const ActorRef waiter = system->TrySpawn(*MakeProps<Waiter>({}, size_t{kCoroutines}, server, &asks)).value();
+  Tell(waiter, Again{});
+  ASSERT_TRUE(system.toolbox().RunUntil([&] { return asks.answered >= kCoroutines; }, absl::Hours(1)).ok());
+  const uint64_t before = asks.answered;
+  Tell(waiter, Count{});
+  ASSERT_TRUE(system.toolbox().RunUntilIdle().ok());
+  EXPECT_GE(asks.answered, asks.most);
+  EXPECT_LE(asks.noted, before + 2 * kCoroutines);
 }
 
 // Sends many asks at once, and counts the errors that end them.

@@ -103,6 +103,9 @@ struct SlotExtension {
   // Whether the invoker calls ActorLifecycle::OnActivity after each message. Gate::kOrdered is set
   // then.
   bool watches_activity = false;
+  // The system messages that the holder has taken have been searched: they are signals of the
+  // scheduler, or replies.
+  bool has_only_signals = false;
   std::unique_ptr<LifecycleState> lifecycle;
 
   static SlotExtension& Of(ActorSlot& slot) {

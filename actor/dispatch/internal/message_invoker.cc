@@ -69,6 +69,17 @@ std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler 
 // The bits that a middleware may have set, and a signal clears.
 constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
 
+// User messages get at least one in so many messages of a turn that signals fill.
+constexpr uint32_t kUserShare = 4;
+
+// Whether HandleSignal, or the receiver of replies, handles the system message.
+bool IsSignal(const Envelope& message) {
+  return message.sender().IsPromise() || message.Is<HandlerWoken>() || message.Is<SignalArrived>() ||
+         message.Is<PromiseOpened>() || message.Is<StatusRequest>() || message.Is<StatusReport>() ||
+         message.Is<StatusReportOverdue>() || message.Is<MoreLateAsks>() || message.Is<AskDeadlineReached>() ||
+         message.Is<RoomFound>() || message.Is<RoomTimedOut>();
+}
+
 // The gate of a turn as the slot keeps it.
 uint8_t GateToKeep(const TurnState& state) {
   return state.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kMiddleware));
@@ -166,7 +177,7 @@ InvokeResult MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
       const uint32_t handled = HandleSystemMessages(turn, used);
       used += handled;
       system += handled;
-      if (state.lists.system != nullptr) return Yield(turn, used - system);
+      if (state.lists.system != nullptr) return Yield(turn, used - system + HandleUserShare(turn));
     }
     if (state.gated()) [[unlikely]] {
       const Step step = StepGated(turn);
@@ -295,6 +306,7 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
       slot.system_hint.store(false, std::memory_order_relaxed);
       state.lists.Take(inbox);
       if (state.lists.system == nullptr) break;
+      if (slot.extension != nullptr) slot.extension->has_only_signals = false;
     }
     // A new instance starts before it sees a system message: also after a restart, which may be the
     // message before this one.
@@ -326,12 +338,50 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
       ++handled;
     }
   }
-  if (slot.extension != nullptr && slot.extension->handlers.has_woken()) ResumeHandlers(turn);
+  if (slot.extension != nullptr) {
+    if (state.lists.system == nullptr) slot.extension->has_only_signals = false;
+    if (slot.extension->handlers.has_woken()) ResumeHandlers(turn);
+  }
   // The slot must have the changes of failures and gate before the actor goes idle.
   slot.mailbox.lists.system = nullptr;
   slot.failures = state.failures;
   slot.gate = GateToKeep(state);
   return handled;
+}
+
+// The system messages have used up the budget of the turn. While only signals are left, user
+// messages that were taken out of the inbox with them are handled too: a quarter of the budget, but
+// at least one message, until a new system message comes. Otherwise an actor whose waits never end
+// would never handle another message. Stopping, supervision and watching stay before user messages.
+// Returns the number of handled messages.
+[[gnu::noinline, gnu::cold]] uint32_t MessageInvoker::HandleUserShare(Turn turn) {
+  ActorSlot& slot = turn.slot;
+  TurnState& state = turn.state();
+  const auto may_handle = [&] { return !state.suspended() && !state.Has(Gate::kStarting); };
+  if (!may_handle() || !HasOnlySignals(turn)) return 0;
+  uint32_t handled = 0;
+  do {
+    Envelope* const envelope = NextOrdered(turn);
+    if (envelope == nullptr) break;
+    ++handled;
+    if (HandleGated(turn, envelope) == Step::kGoOn) --handled;
+    // Schedules the deferred target, because the next message of this actor may come before it.
+    turn.worker.outbox.EndHandler(true);
+  } while (may_handle() && !slot.system_hint.load(std::memory_order_relaxed) &&
+           handled < turn.worker.slice.messages() / kUserShare);
+  return handled;
+}
+
+// Whether all system messages of the turn are signals of the scheduler, or replies. Each list is
+// searched once, also if it lasts for many turns.
+bool MessageInvoker::HasOnlySignals(Turn turn) {
+  SlotExtension& extension = SlotExtension::Of(turn.slot);
+  for (const Envelope* message = turn.state().lists.system; !extension.has_only_signals && message != nullptr;
+       message = Envelope::Of(message->next)) {
+    if (!IsSignal(*message)) return false;
+  }
+  extension.has_only_signals = true;
+  return true;
 }
 
 // Not inlined: GCC 12 would copy the turn through memory in both callers.
@@ -406,7 +456,13 @@ MessageInvoker::Step MessageInvoker::StepGated(Turn turn) {
     state.lists.Take(slot.mailbox.inbox);
     return Step::kGoOn;
   }
-  if (static_cast<uint32_t>(envelope->target_word()) != static_cast<uint32_t>(state.word)) {
+  return HandleGated(turn, envelope);
+}
+
+// Handles a user message that is out of the mailbox. kGoOn: the message is in the mailbox again.
+MessageInvoker::Step MessageInvoker::HandleGated(Turn turn, Envelope* envelope) {
+  ActorSlot& slot = turn.slot;
+  if (static_cast<uint32_t>(envelope->target_word()) != static_cast<uint32_t>(turn.state().word)) {
     turn.worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
     return Step::kHandled;
   }

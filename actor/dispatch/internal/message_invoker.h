@@ -6,7 +6,8 @@
 // Its rules:
 // - System messages go before user messages, also before the next one of a long list. They count
 //   against the budget: an actor with very many of them yields, and continues with them in its next
-//   turn.
+//   turn. If replies and wakes use up the budget of a turn, some of the waiting user messages are
+//   handled before the next turn, at least one.
 // - An actor starts (PreStart, or PostRestart of a new instance) before anything else reaches it.
 // - A suspended actor gets system messages only. It is parked: user messages wait and do not
 //   schedule it.
@@ -72,12 +73,15 @@ class MessageInvoker {
   static void WriteBack(Turn turn);
   static InvokeResult Yield(Turn turn, uint32_t handled);
   uint32_t HandleSystemMessages(Turn turn, uint32_t used);
+  uint32_t HandleUserShare(Turn turn);
+  static bool HasOnlySignals(Turn turn);
   // Handles a system message of the scheduler that is no reply. Returns the number of messages that
   // it counts as; 0 if the message is another one. `used` messages of the budget are used already.
   uint32_t HandleSignal(Turn turn, Envelope& message, uint32_t used);
   // The same for the signals that also reach actors without an extension.
   static uint32_t HandleAnybodysSignal(Turn turn, Envelope& message);
   Step StepGated(Turn turn);
+  Step HandleGated(Turn turn, Envelope* envelope);
   Step Park(Turn turn);
   static bool HasOrder(const ActorSlot& slot);
   static Envelope* NextOrdered(Turn turn);

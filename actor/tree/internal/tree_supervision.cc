@@ -39,9 +39,19 @@ constexpr size_t kMinForgotten = 16;
 
 }  // namespace
 
-FailedMessageScope::FailedMessageScope(TurnState& turn_state, const CellState* state)
-    : turn_state_(turn_state), outer_(turn_state.current) {
-  if (state != nullptr && state->failed_on != nullptr) turn_state.current = state->failed_on.get();
+FailedMessageScope::FailedMessageScope(TurnState& turn_state, CellState* state)
+    : turn_state_(turn_state),
+      state_(state != nullptr && state->failed_on != nullptr ? state : nullptr),
+      outer_(turn_state.current) {
+  if (state_ != nullptr) turn_state.current = state_->failed_on.get();
+}
+
+FailedMessageScope::~FailedMessageScope() {
+  if (state_ != nullptr && turn_state_.current == nullptr) {
+    static_cast<void>(state_->failed_on.release());
+    state_->failed_with = absl::OkStatus();
+  }
+  turn_state_.current = outer_;
 }
 
 absl::Status TreeSupervision::NotStarted(const ActorSlot& slot, const absl::Status& why) const {

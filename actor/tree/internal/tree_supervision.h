@@ -28,17 +28,19 @@ namespace fraktor::inline v0::actor_internal {
 class CellState;
 
 // Shows the hooks of an actor the message that it failed on as the current one, so that they can
-// reply to it.
+// reply to it. A hook that stashes or forwards the message takes it from `state`.
 class FailedMessageScope {
  public:
   // A null `state`, or one without a failed message: nothing changes.
-  FailedMessageScope(TurnState& turn_state, const CellState* state);
-  ~FailedMessageScope() { turn_state_.current = outer_; }
+  FailedMessageScope(TurnState& turn_state, CellState* state);
+  ~FailedMessageScope();
   FailedMessageScope(const FailedMessageScope&) = delete;
   FailedMessageScope& operator=(const FailedMessageScope&) = delete;
 
  private:
   TurnState& turn_state_;
+  // The state with the message; null if nothing changes.
+  CellState* const state_;
   Envelope* const outer_;
 };
 
