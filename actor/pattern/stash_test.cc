@@ -279,7 +279,8 @@ TEST_F(PatternStashTest, TakesEachMessageOnce) {
 enum class Waits { kNot, kFirst };
 class PatternStashInHooksTest : public PatternStashTest, public testing::WithParamInterface<Waits> {
  protected:
-  // Fails on the first Item 1, and logs the others. The hook is called for the instance that failed.
+  // Fails on the first Item 1, and logs the others. The hook is called for the instance that
+  // failed.
   Script FailingOnce() {
     return {.receive = [this](ActorContext& context, Envelope& message) -> absl::Status {
       const int number = message.As<Item>().number;
