@@ -482,7 +482,7 @@ TEST_F(AskTest, AskingNobodyFailsAtOnce) {
   Settle();
   const absl::Status of_dead = system_->AskAndWait(silent, Question{}, absl::Seconds(1)).status();
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(of_dead), ActorErrorKind::kAskTimeout) << of_dead;
-  EXPECT_TRUE(Has(of_dead, "Question: pekko://s/user/silent has ended")) << of_dead;
+  EXPECT_TRUE(Has(of_dead, "Question gets no reply: pekko://s/user/silent has ended")) << of_dead;
   EXPECT_EQ(toolbox_->Now(), before);
   EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kStopped), 1u);
   EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNoRecipient), 1u);
@@ -529,7 +529,8 @@ TEST_F(AskTest, AQuestionToAnActorThatCouldNotStartGetsTheCause) {
   auto late = system_->Spawn<Stillborn>("late");
   Settle();
   const absl::Status of_late = system_->AskAndWait(late, Question{}, absl::Seconds(1)).status();
-  EXPECT_TRUE(Has(of_late, "Question: pekko://s/user/late could not be started: there is no lamp")) << of_late;
+  EXPECT_TRUE(Has(of_late, "Question gets no reply: pekko://s/user/late could not be started: there is no lamp"))
+      << of_late;
   for (const absl::Status& status : {waiting.Take().status(), of_late}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
     EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kInitialization) << status;
@@ -759,7 +760,8 @@ TEST_F(AskTest, AQuestionForWhichThereIsNoRoomSaysSo) {
   ASSERT_TRUE(answer.IsReady());
   const absl::Status status = answer.Take().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(Has(status, "the mailbox of pekko://s/user/full is full")) << status;
+  EXPECT_TRUE(Has(status, "::Question gets no reply: the mailbox of pekko://s/user/full is full; ask less, or "))
+      << status;
 }
 
 TEST_F(AskTest, ASystemThatHasEndedIsUnavailable) {

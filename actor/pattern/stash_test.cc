@@ -147,7 +147,9 @@ TEST_F(PatternStashTest, OverflowsBeyondItsCapacity) {
   In(actor, [](ActorContext& context) { EXPECT_TRUE(StashIsFull(context)); });
   EXPECT_TRUE(overflow.ok());
   const absl::StatusOr<Item> answer = system_->AskAndWait<Item>(actor, Item{3}, absl::Seconds(10));
-  EXPECT_NE(answer.status().message().find("its stash was full"), absl::string_view::npos) << answer.status();
+  EXPECT_NE(answer.status().message().find("its stash was full; unstash earlier there, or raise "),
+            absl::string_view::npos)
+      << answer.status();
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(overflow), ActorErrorKind::kStashOverflow);
   EXPECT_EQ(overflow.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(overflow.message().find(" has no room to stash "), absl::string_view::npos) << overflow;

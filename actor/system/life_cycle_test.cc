@@ -655,16 +655,16 @@ class CallsTheUsualPreRestart final : public ActorInstance {
 
 // A11
 TEST_F(LifeCycle, APreRestartCanCallTheUsualOneByItsName) {
-  Diary diary;
   ActorRef child;
-  const PropsPtr props = MakeProps<CallsTheUsualPreRestart>({}, &diary, &child);
+  const PropsPtr props = MakeProps<CallsTheUsualPreRestart>({}, &diary_, &child);
   const ActorRef actor = system().Spawn(*props, "usual");
   Say(actor, "fail");
   Settle();
-  EXPECT_EQ(diary.Take(), (Lines{"PreRestart", "PostStop"}));
+  EXPECT_EQ(Told(), (Lines{"PreRestart", "PostStop"}));
   EXPECT_TRUE(IsAlive(actor));
   EXPECT_FALSE(child.IsNoOne());
   EXPECT_FALSE(IsAlive(child));
+  Stop(actor);
 }
 
 // A19

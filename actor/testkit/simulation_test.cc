@@ -217,7 +217,7 @@ TEST(Simulation, SaysWhoNeverComesToRestInWhicheverSystem) {
     const std::string text = results.GetTestPartResult(0).message();
     EXPECT_NE(text.find("has not come to rest after 1000 steps"), std::string::npos) << text;
     EXPECT_NE(text.find(absl::StrCat("these actors have work:\n    pekko://", in_other ? "other" : "default",
-                                     "/user/spinner\n  look whether")),
+                                     "/user/spinner\n  check whether")),
               std::string::npos)
         << text;
   }

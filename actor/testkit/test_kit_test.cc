@@ -119,7 +119,7 @@ TEST(TestKit, NamesOnlySomeOfManyThatNeverComeToRest) {
     for (int i = 0; i < 12; ++i) kit.Spawn<Spinner>().Tell(Spin{});
     kit.Settle();
   };
-  EXPECT_TEST_ENDS(with_spinners(), "\n    and 2 more\n  look whether");
+  EXPECT_TEST_ENDS(with_spinners(), "\n    and 2 more\n  check whether");
 }
 
 TEST(TestKit, SaysThatNoActorIsBusyWhereTimersAre) {
