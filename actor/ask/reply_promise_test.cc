@@ -546,7 +546,7 @@ class AsksThatTimeOutTogetherTest : public AskTest {
     RecordedAsk(int number, absl::Duration waits, std::vector<int>& failed)
         : AskCompletion(MessageTypeOf<Number>(), waits), number_(number), failed_(failed) {}
 
-    void Answer(Envelope&) noexcept override { ++answers; }
+    void TakeReply(Envelope&) noexcept override { ++answers; }
     void Fail(absl::Status) noexcept override {
       ++failures;
       failed_.push_back(number_);
