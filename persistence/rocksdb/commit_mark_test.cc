@@ -4,12 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
 
+#include "fraktor/persistence/rocksdb/log_files.h"
+#include "fraktor/persistence/rocksdb/log_view.h"
 #include "fraktor/persistence/rocksdb/store_fixture.h"
 #include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
 
@@ -111,6 +115,25 @@ TEST_F(CommitMarkTest, StaysBehindAfterAnErrorUntilItIsOpenedAgain) {
   mark_.Close();
   mark_.Write({{.log = 7, .bytes = 400}});
   EXPECT_EQ(CommitMark::Read(env_, path_), (Logs{{.log = 7, .bytes = 400}}));
+}
+
+TEST(LogFiles, KnowTheLogsThatAreSyncedAndNotDeleted) {
+  const TemporaryFolder folder;
+  const auto files = std::make_shared<LogFiles>(rocksdb::FileSystem::Default(), LogReading::kUpToDamage);
+  const std::unique_ptr<rocksdb::Env> env = files->MakeEnv(*rocksdb::Env::Default());
+  for (const std::string name : {"000007.log", "000009.log", "000010.sst", "LOG"}) {
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    ASSERT_TRUE(env->GetFileSystem()->NewWritableFile(folder.path(name), rocksdb::FileOptions(), &file, nullptr).ok());
+    ASSERT_TRUE(file->Append("abc", rocksdb::IOOptions(), nullptr).ok());
+    if (name == "000009.log") {
+      EXPECT_EQ(files->synced(), (Logs{{.log = 7, .bytes = 3}}));
+    }
+    ASSERT_TRUE(file->Sync(rocksdb::IOOptions(), nullptr).ok());
+    ASSERT_TRUE(file->Append("d", rocksdb::IOOptions(), nullptr).ok());
+  }
+  EXPECT_EQ(files->synced(), (Logs{{.log = 7, .bytes = 3}, {.log = 9, .bytes = 3}}));
+  ASSERT_TRUE(env->DeleteFile(folder.path("000007.log")).ok());
+  EXPECT_EQ(files->synced(), (Logs{{.log = 9, .bytes = 3}}));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/io_status.h"
 #include "rocksdb/slice.h"
+#include "rocksdb/status.h"
 
 #include "fraktor/persistence/rocksdb/commit_mark.h"
 #include "fraktor/persistence/rocksdb/log_view.h"
@@ -35,6 +36,10 @@ class EnvOfFiles final : public rocksdb::EnvWrapper {
     system_clock_ = base.GetSystemClock();
   }
   const char* Name() const override { return "fraktor::EnvOfFiles"; }
+  // RocksDB asks the environment to delete logs, and the file system for everything else.
+  rocksdb::Status DeleteFile(const std::string& path) override {
+    return file_system_->DeleteFile(path, IOOptions(), /*dbg=*/nullptr);
+  }
 };
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }

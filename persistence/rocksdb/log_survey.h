@@ -1,9 +1,5 @@
 // SurveyLogs: reads the write-ahead logs of a database, and says where they are damaged.
 //
-//   for (const LogSurvey& log : SurveyLogs(*env, path)) {
-//     if (log.damaged_at.has_value() && !log.good_behind.has_value()) ...   // torn, as a crash leaves it
-//   }
-//
 // A crash may tear the end of a log: what was written last is not whole, and nothing follows. RocksDB drops that without
 // a word, as it should. Damage that good records follow is something else: they were written after the damaged one, so
 // with sync on that one was acknowledged. RocksDB drops it, and all behind it, in the same way.
