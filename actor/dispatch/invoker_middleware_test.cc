@@ -502,7 +502,7 @@ TEST_F(CoroutineMiddlewareTest, OneThatIsCancelledEndsOnce) {
   EXPECT_EQ(log_.back(), "ended");
 }
 
-// What AfterReceive throws is a failure of the actor, on the message of the coroutine.
+// An exception of AfterReceive is a failure of the actor, on the message of the coroutine.
 TEST_F(CoroutineMiddlewareTest, WhatAMiddlewareThrowsAfterTheEndIsTheActorsFailure) {
   const ActorRef actor = SpawnWaiting(AwaitMode::kExclusive);
   b_->after = [](const Interception&) { throw 42; };
