@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -56,10 +57,23 @@ void ActorContext::StopChildren() {
   }
 }
 
+namespace {
+
+// Takes the current message from its handler. If a middleware throws, the handler throws too.
+Envelope* TakeCurrent(TurnState& state) {
+  if (actor_internal::HandlerEndListener* const listener = std::exchange(state.end_listener, nullptr)) [[unlikely]] {
+    const absl::Status ended = listener->OnHandlerEnd(state, *state.current, absl::OkStatus());
+    if (!ended.ok()) throw std::runtime_error(std::string(ToStd(ended.message())));
+  }
+  return std::exchange(state.current, nullptr);
+}
+
+}  // namespace
+
 EnvelopePtr ActorContext::Stash() {
   TurnState& state = here("Stash").turn_state;
   if (state.current == nullptr || state.current->is_system()) return nullptr;
-  return EnvelopePtr(std::exchange(state.current, nullptr));
+  return EnvelopePtr(TakeCurrent(state));
 }
 
 void ActorContext::Unstash(EnvelopeList messages) {
@@ -75,8 +89,7 @@ void ActorContext::Unstash(EnvelopeList messages) {
 void ActorContext::Forward(ActorRef to) {
   TurnState& state = here("Forward").turn_state;
   if (state.current == nullptr || state.current->is_system()) return;
-  Envelope* const message = std::exchange(state.current, nullptr);
-  worker().Send(to, message);
+  worker().Send(to, TakeCurrent(state));
 }
 
 Future<void> ActorContext::Delay(absl::Duration delay) {

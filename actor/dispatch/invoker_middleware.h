@@ -1,7 +1,8 @@
 // InvokerMiddleware: code of the program that runs before and after each user message of a pool,
 // for logging, rate limits and tests.
 //
-//   // At most `limit` messages in flight; an actor beyond that waits a millisecond.
+//   // At most `limit` handlers at a time, also while they wait; an actor beyond that waits a
+//   // millisecond.
 //   class LimitHandlers : public InvokerMiddleware {
 //    public:
 //     explicit LimitHandlers(int limit) : free_(limit) {}
@@ -20,12 +21,17 @@
 //   options.scheduler.dispatchers.default_pool.middleware = {std::make_shared<LimitHandlers>(100)};
 //
 // The worker calls BeforeReceive in the order of the chain, then the handler, then AfterReceive in
-// reverse order for each middleware whose BeforeReceive returned Continue. Break leaves the message
-// at the front of the mailbox and suspends the actor until the condition holds; then BeforeReceive
-// is called again. If a middleware throws, the actor fails, as if its handler had thrown. If the
-// handler stashes its message (ActorContext::Stash), AfterReceive is not called, and BeforeReceive
-// is called again when the message is unstashed. A middleware sees system messages too
-// (OnSystemMessage), but cannot stop them.
+// reverse order for each middleware whose BeforeReceive returned Continue, once each. Break leaves
+// the message at the front of the mailbox and suspends the actor until the condition holds; then
+// BeforeReceive is called again. If a middleware throws, the actor fails, as if its handler had
+// thrown. A middleware sees system messages too (OnSystemMessage), but cannot stop them.
+//
+// AfterReceive comes when the handler has ended:
+// - A coroutine that waits ends in a later turn; other messages may be handled between the two
+//   calls if it interleaves. If the actor stops or restarts while it waits, the status is Cancelled.
+// - If the handler stashes or forwards its message, AfterReceive is called within that call, with
+//   OK. An unstashed message is a new message: BeforeReceive is called again.
+// - An actor that is left over when the system is destroyed gets no AfterReceive.
 //
 // Thread safety: all workers of the pool use one chain at the same time, so a middleware must be
 // thread-safe.
@@ -79,8 +85,8 @@ class InvokerMiddleware {
 
   virtual MiddlewareFlow BeforeReceive(const Interception& at) = 0;
 
-  // `status` is the result of the handler. It is Aborted if a later middleware returned Break and
-  // the message was not handled.
+  // `status` is the result of the handler: see the top. It is Aborted if a later middleware
+  // returned Break and the message was not handled.
   virtual void AfterReceive(const Interception& at, const absl::Status& status) = 0;
 
   // A system message, such as a reply or a decision of the supervisor, is about to be handled. The

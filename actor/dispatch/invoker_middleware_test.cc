@@ -1,7 +1,9 @@
 #include "fraktor/actor/dispatch/invoker_middleware.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -14,6 +16,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/mailbox/internal/envelope_list.h"
@@ -27,9 +30,13 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/supervision/failure_cause.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
 
 namespace fraktor {
 
+using actor_internal::AwaitingHandler;
+using actor_internal::AwaitMode;
 using actor_internal::EnvelopeList;
 using actor_internal::ErrorOfAsk;
 using actor_internal::InvokerTest;
@@ -319,14 +326,14 @@ TEST_F(MiddlewareTest, AReasonThatIsTheSchedulersOwnIsEndedByASignalToo) {
   EXPECT_EQ(log_.back(), "a after 1");
 }
 
-// A stashed message has not been handled: AfterReceive is not called, and BeforeReceive is called
-// again when the message is unstashed.
+// AfterReceive is called by the stash, and BeforeReceive again when the message is unstashed.
 TEST_F(MiddlewareTest, AMessageThatIsPutAsideIsInterceptedAgain) {
   EnvelopePtr stashed;
   ActorRef actor = Spawn([&](ActorContext& context, Envelope& message) {
     const int value = message.As<Number>().value;
     if (value == 1 && log_.size() == 2) {
       stashed = context.Stash();
+      log_.emplace_back("stashed");
       return absl::OkStatus();
     }
     log_.push_back(std::to_string(value));
@@ -340,9 +347,172 @@ TEST_F(MiddlewareTest, AMessageThatIsPutAsideIsInterceptedAgain) {
   Tell(actor, Number{1});
   Tell(actor, Number{2});
   Run(actor);
-  EXPECT_EQ(log_, Log({"a before 1", "b before 1",                                 //
-                       "a before 2", "b before 2", "2", "b after 2", "a after 2",  //
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1", "a after 1", "stashed",  //
+                       "a before 2", "b before 2", "2", "b after 2", "a after 2",        //
                        "a before 1", "b before 1", "1", "b after 1", "a after 1"}));
+}
+
+TEST_F(MiddlewareTest, AMessageThatIsForwardedHasBeenHandledHere) {
+  const ActorRef other = SpawnLogger();
+  const ActorRef actor = Spawn([&](ActorContext& context, Envelope&) {
+    context.Forward(other);
+    return absl::OkStatus();
+  });
+  Tell(actor, Number{1});
+  RunAll();
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1", "a after 1",  //
+                       "a before 1", "b before 1", "1", "b after 1", "a after 1"}));
+}
+
+// A stash is refused if a middleware throws, and the message fails.
+TEST_F(MiddlewareTest, WhatAMiddlewareThrowsAtAStashIsTheActorsFailure) {
+  b_->after = [](const Interception&) { throw std::runtime_error("no place"); };
+  EnvelopePtr stashed;
+  const ActorRef actor = Spawn([&](ActorContext& context, Envelope&) {
+    stashed = context.Stash();
+    return absl::OkStatus();
+  });
+  Tell(actor, Number{1});
+  EXPECT_EQ(Run(actor), InvokeResult::kFailed);
+  EXPECT_EQ(stashed, nullptr);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1", "a after 1 INTERNAL"}));
+  EXPECT_EQ(failed_on_, std::vector<int>({1}));
+}
+
+class CoroutineHandler final : public AwaitingHandler {
+ public:
+  explicit CoroutineHandler(Task<void> task) : running_(std::move(task), static_cast<TaskDriver&>(*this)) {}
+
+  bool Step() override { return running_.Resume(); }
+  absl::Status Finish(ActorContext&) override {
+    if (std::exception_ptr thrown = running_.exception()) std::rethrow_exception(thrown);
+    return running_.TakeResult();
+  }
+
+ private:
+  RunningTask<void> running_;
+};
+
+// An actor whose handlers are coroutines, which wait for `promises_`. Message 0 does not wait.
+class CoroutineMiddlewareTest : public MiddlewareTest {
+ protected:
+  enum class What : uint8_t { kReturn, kThrow, kStash, kWaitAgain };
+
+  ActorRef SpawnWaiting(AwaitMode mode, What what = What::kReturn) {
+    return Spawn([this, mode, what](ActorContext& context, Envelope& message) {
+      return RunHandler(
+          context, std::make_unique<CoroutineHandler>(Handle(*this, context, message.As<Number>().value, what)), mode);
+    });
+  }
+  void Resume(size_t wait) {
+    promises_[wait].Set(0);
+    RunAll();
+  }
+  Future<int> NewWait() {
+    auto [promise, future] = MakePromise<int>();
+    promises_.push_back(std::move(promise));
+    return std::move(future);
+  }
+  // The coroutine keeps its parameters.
+  static Task<void> Handle(CoroutineMiddlewareTest& test, ActorContext& context, int value, What what) {
+    if (value != 0) {
+      Future<int> future = test.NewWait();
+      EXPECT_TRUE((co_await future).ok());
+    }
+    if (what == What::kThrow) throw std::runtime_error("late");
+    if (what == What::kStash) {
+      test.stashed_ = context.Stash();
+      EXPECT_NE(test.stashed_, nullptr);
+    }
+    if (what == What::kStash || what == What::kWaitAgain) {
+      Future<int> future = test.NewWait();
+      EXPECT_TRUE((co_await future).ok());
+    }
+    test.log_.push_back(std::to_string(value));
+  }
+
+  std::vector<Promise<int>> promises_;
+  EnvelopePtr stashed_;
+};
+
+TEST_F(CoroutineMiddlewareTest, OneThatDoesNotWaitEndsAtOnce) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kExclusive);
+  Tell(actor, Number{0});
+  RunAll();
+  EXPECT_EQ(log_, Log({"a before 0", "b before 0", "0", "b after 0", "a after 0"}));
+}
+
+TEST_F(CoroutineMiddlewareTest, OneThatWaitsEndsInALaterTurn) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kExclusive, What::kWaitAgain);
+  Tell(actor, Number{1});
+  RunAll();
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1"}));
+  Resume(0);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1"}));
+  Resume(1);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "1", "b after 1", "a after 1"}));
+  StopIt(actor);
+  RunAll();
+  EXPECT_EQ(log_.size(), 7u) << "and never again";
+}
+
+TEST_F(CoroutineMiddlewareTest, OneThatWaitsAndThrowsEndsWithTheError) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kExclusive, What::kThrow);
+  Tell(actor, Number{1});
+  RunAll();
+  Resume(0);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1 INTERNAL", "a after 1 INTERNAL"}));
+  EXPECT_EQ(failed_on_, std::vector<int>({1}));
+}
+
+TEST_F(CoroutineMiddlewareTest, InterleavingOnesEndEachOnce) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kInterleaving);
+  Tell(actor, Number{1});
+  Tell(actor, Number{2});
+  RunAll();
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "a before 2", "b before 2"}));
+  log_.clear();
+  Resume(1);
+  EXPECT_EQ(log_, Log({"2", "b after 2", "a after 2"}));
+  log_.clear();
+  Resume(0);
+  EXPECT_EQ(log_, Log({"1", "b after 1", "a after 1"}));
+}
+
+TEST_F(CoroutineMiddlewareTest, OneThatStashesItsMessageLaterEndsWithTheStash) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kExclusive, What::kStash);
+  Tell(actor, Number{1});
+  RunAll();
+  Resume(0);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1", "a after 1"}));
+  Resume(1);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1", "a after 1", "1"}));
+}
+
+TEST_F(CoroutineMiddlewareTest, OneThatIsCancelledEndsOnce) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kInterleaving);
+  Tell(actor, Number{1});
+  Tell(actor, Number{2});
+  RunAll();
+  log_.clear();
+  StopIt(actor);
+  RunAll();
+  EXPECT_EQ(Log(log_.begin(), log_.begin() + 4),
+            Log({"b after 1 CANCELLED", "a after 1 CANCELLED", "b after 2 CANCELLED", "a after 2 CANCELLED"}));
+  EXPECT_EQ(log_.back(), "ended");
+}
+
+// An exception of AfterReceive is a failure of the actor, on the message of the coroutine.
+TEST_F(CoroutineMiddlewareTest, WhatAMiddlewareThrowsAfterTheEndIsTheActorsFailure) {
+  const ActorRef actor = SpawnWaiting(AwaitMode::kExclusive);
+  b_->after = [](const Interception&) { throw 42; };
+  Tell(actor, Number{1});
+  RunAll();
+  EXPECT_TRUE(failures_.empty());
+  Resume(0);
+  EXPECT_EQ(log_, Log({"a before 1", "b before 1", "1", "b after 1", "a after 1 INTERNAL"}));
+  EXPECT_EQ(failed_on_, std::vector<int>({1}));
+  EXPECT_EQ(causes_, std::vector<FailureCause>({FailureCause::kThrownUnknown}));
 }
 
 TEST_F(MiddlewareTest, ABreakKeepsTheOrderOfAPriorityMailbox) {

@@ -97,9 +97,9 @@ class StashedMessages final : public CellAttachment {
 
 }  // namespace
 
-absl::Status Stash(ActorContext& context) {
-  if (absl::Status misuse = context.CheckTurn("Stash"); !misuse.ok()) return misuse;
-  return AttachmentOf<StashedMessages>(context).Put(context);
+Stashed Stash(ActorContext& context) {
+  if (absl::Status misuse = context.CheckTurn("Stash"); !misuse.ok()) return Stashed(std::move(misuse));
+  return Stashed(AttachmentOf<StashedMessages>(context).Put(context));
 }
 
 void UnstashAll(ActorContext& context) {

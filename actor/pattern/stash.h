@@ -33,22 +33,59 @@
 #define FRAKTOR_ACTOR_PATTERN_STASH_H_
 
 #include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "fraktor/actor/context/actor_context.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
 // The number of messages that an actor may stash, unless SetStashCapacity changes it.
 inline constexpr size_t kDefaultStashCapacity = 10'000;
 
+template <class R>
+class Deferred;
+
+// The result of Stash. A handler may return it as an absl::Status or as a Deferred<R>. A StatusOr<R>
+// does not compile, because OK is no R.
+class [[nodiscard]] Stashed {
+ public:
+  explicit Stashed(absl::Status status) : status_(std::move(status)) {}
+
+  operator absl::Status() const { return status_; }  // NOLINT(google-explicit-constructor): `return Stash(context);`
+  template <class R>
+  operator Deferred<R>() const {  // NOLINT(google-explicit-constructor)
+    return Deferred<R>(status_);
+  }
+  template <class R>
+  operator absl::StatusOr<R>() const {  // NOLINT(google-explicit-constructor): a clear error.
+    static_assert(std::is_constructible_v<R, absl::Status>,
+                  "a handler that stashes its message replies later: let it return Deferred<Reply> or "
+                  "Task<Deferred<Reply>>, and not StatusOr<Reply> or Task<Reply>");
+    return R(status_);
+  }
+
+  const absl::Status& status() const { return status_; }
+  bool ok() const { return status_.ok(); }
+  absl::StatusCode code() const { return status_.code(); }
+  std::string_view message() const { return ToStd(status_.message()); }
+  void IgnoreError() const {}
+
+ private:
+  absl::Status status_;
+};
+
 // Stashes the current message. The handler must not use it afterwards, and has no sender any more.
 // If there is no room, the message becomes a dead letter (stash_full), and the result is
 // ResourceExhausted with kStashOverflow; a handler that returns it makes the actor fail. Call
 // StashIsFull first to avoid that. FailedPrecondition if no user message is being handled, or if it
 // was stashed or forwarded before.
-absl::Status Stash(ActorContext& context);
+Stashed Stash(ActorContext& context);
 
 // The actor receives all stashed messages next, in the order in which they were stashed.
 void UnstashAll(ActorContext& context);

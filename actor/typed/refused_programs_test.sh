@@ -15,6 +15,7 @@ cat >"$accepted" <<'CODE'
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
+#include "fraktor/actor/pattern/stash.h"
 #include "fraktor/actor/timer/scheduler.h"
 #include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/router/router.h"
@@ -74,6 +75,20 @@ struct Silent : Actor<Silent, Greet, Part> {
   Greeted On(Context&, const Greet&) { return {}; }
 };
 void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' "ActorDoesNotHandle" "Silent" "Part"
+named="write its own name there, as in"
+check "an actor that names another class as itself" '
+struct Copied : Actor<Greeter, Part> {
+  void On(Context&, const Part&) {}
+};
+void F(ActorSystem& system) { system.Spawn<Copied>("copied"); }' "$named"
+check "an actor that a factory makes and that names another class as itself" '
+struct Copied : Actor<Greeter, Part> {
+  void On(Context&, const Part&) {}
+};
+void F(TypedContext<Part>& context) { context.Spawn("copied", [] { return Copied(); }); }' "$named"
+check "an actor that derives from an actor" '
+struct Polite : Greeter {};
+void F(ActorSystem& system) { system.Spawn<Polite>("polite"); }'
 check "a reference that is widened" '
 TypedRef<Greet, Part> F(TypedRef<Greet> narrow) { return narrow; }' "TypedRef"
 check "a behaviour that lacks a handler" '
@@ -193,6 +208,15 @@ void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturn
 check "a behaviour that promises a reply and returns void" '
 struct Mute { void On(TypedContext<Greet>&, const Greet&) {} };
 void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+deferred="a handler that stashes its message replies later: let it return Deferred<Reply>"
+check "a handler that stashes its message and returns a StatusOr" '
+struct Early : Actor<Early, Greet> {
+  absl::StatusOr<Greeted> On(Context& context, const Greet&) { return Stash(context); }
+};' "$deferred"
+check "a coroutine that stashes its message and returns a reply" '
+struct Early : Actor<Early, Greet> {
+  Task<Greeted> On(Context& context, Greet) { co_return Stash(context); }
+};' "$deferred"
 check "a deferred reply of another type" '
 struct Liar : Actor<Liar, Greet> {
   Deferred<int> On(Context& context, const Greet&) { return ReplyTo<int>(context); }

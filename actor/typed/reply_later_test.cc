@@ -176,5 +176,45 @@ TEST(ReplyLater, TakesAStatusOfAHandlerThatStashesOrFails) {
   EXPECT_EQ(stashed.Take()->name, "stew");
 }
 
+// Stashes in coroutines, and returns an OK status in place of a reply.
+class Waiting : public Actor<Waiting, Order, Bill, Cooked> {
+ public:
+  Task<Deferred<Meal>> On(Context& context, const Order& order) {
+    if (is_open_) co_return Cook(context, order);
+    co_return Stash(context);
+  }
+  Task<Sum> On(Context&, Bill) { co_return absl::OkStatus(); }
+  void On(Context& context, const Cooked&) {
+    is_open_ = true;
+    UnstashAll(context);
+  }
+
+ private:
+  static absl::Status Cook(Context& context, const Order& order) {
+    ReplyTo<Meal>(context).Reply(Meal{order.name});
+    return absl::OkStatus();
+  }
+
+  bool is_open_ = false;
+};
+
+TEST(ReplyLater, TakesAStashOfACoroutine) {
+  TestKit kit;
+  auto waiting = kit.Spawn<Waiting>();
+  auto stashed = kit.system().Ask(waiting, Order{"stew"}, absl::Hours(1));
+  kit.Settle();
+  EXPECT_FALSE(stashed.IsReady());
+  waiting.Tell(Cooked{});
+  kit.Settle();
+  EXPECT_EQ(stashed.Take()->name, "stew");
+}
+
+TEST(ReplyLater, NamesAnOkStatusInPlaceOfAReply) {
+  TestKit kit;
+  const absl::Status status = kit.AskAndWait(kit.Spawn<Waiting>(), Bill{1}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_NE(status.message().find("absl::OkStatus() in place of a value"), absl::string_view::npos) << status;
+}
+
 }  // namespace
 }  // namespace fraktor

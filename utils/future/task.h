@@ -177,10 +177,25 @@ class TaskPromise : public TaskPromiseBase {
  public:
   Task<T> get_return_object();
 
-  // A value, a StatusOr, or a Status that is an error.
+  // A value, a StatusOr, or a Status that is an error. A Status that is OK becomes a value if a T
+  // can be made of it, and otherwise an error.
   template <class U>
   requires std::convertible_to<U&&, FutureResult<T>>
-  void return_value(U&& result) { result_.emplace(std::forward<U>(result)); }
+  void return_value(U&& result) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<U>, absl::Status> &&
+                  !std::is_same_v<FutureResult<T>, absl::Status>) {
+      if (!result.ok()) {
+        result_.emplace(std::forward<U>(result));
+      } else if constexpr (std::is_convertible_v<absl::Status, FutureValue<T>>) {
+        result_.emplace(FutureValue<T>(std::forward<U>(result)));
+      } else {
+        result_.emplace(absl::InternalError(
+            "a coroutine has returned absl::OkStatus() in place of a value: return a value, or an error"));
+      }
+    } else {
+      result_.emplace(std::forward<U>(result));
+    }
+  }
   void return_value(FutureResult<T> result) { result_.emplace(std::move(result)); }
 
   FutureResult<T> TakeResult() { return *std::move(result_); }

@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -97,8 +98,9 @@ HandlerQueue::HandlerQueue() = default;
 HandlerQueue::~HandlerQueue() { Clear(); }
 
 void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message,
-                       HandlerOwner* owner) {
+                       HandlerOwner* owner, HandlerEndListener* listener) {
   handler->mode_ = mode;
+  handler->end_listener_ = listener;
   handler->message_ = std::move(message);
   if (owner != nullptr) {
     owner->AddUser();
@@ -160,7 +162,8 @@ std::unique_ptr<AwaitingHandler> HandlerQueue::Remove(AwaitingHandler& handler, 
   return removed;
 }
 
-absl::Status HandlerQueue::ResumeWoken(ActorContext& context, TurnState& state, EnvelopePtr& message) {
+absl::Status HandlerQueue::ResumeWoken(ActorContext& context, TurnState& state, EnvelopePtr& message,
+                                       HandlerEndListener*& listener) {
   AwaitingHandler& handler = *first_woken_;
   first_woken_ = handler.next_woken_;
   if (first_woken_ == nullptr) last_woken_ = nullptr;
@@ -168,6 +171,7 @@ absl::Status HandlerQueue::ResumeWoken(ActorContext& context, TurnState& state, 
   const uint64_t wait = handler.wait_;
   Envelope* const outer = std::exchange(state.current, handler.message_.get());
   HandlerOwner* const outer_owner = std::exchange(state.owner, handler.owner_);
+  HandlerEndListener* const outer_listener = std::exchange(state.end_listener, handler.end_listener_);
   // Removes the handler, which is done or has thrown.
   const auto end = [&] {
     std::unique_ptr<AwaitingHandler> ended = Remove(handler, wait);
@@ -179,6 +183,7 @@ absl::Status HandlerQueue::ResumeWoken(ActorContext& context, TurnState& state, 
     if (state.current == nullptr) static_cast<void>(message.release());
     state.current = outer;
     state.owner = outer_owner;
+    listener = std::exchange(state.end_listener, outer_listener);
   };
   std::unique_ptr<AwaitingHandler> ended;
   try {
@@ -191,6 +196,7 @@ absl::Status HandlerQueue::ResumeWoken(ActorContext& context, TurnState& state, 
       if (state.current == nullptr) static_cast<void>(handler.message_.release());
       state.current = outer;
       state.owner = outer_owner;
+      handler.end_listener_ = std::exchange(state.end_listener, outer_listener);
       if (index_ != nullptr && handler.wait_ != wait) Renumber(handler, wait);
       return absl::OkStatus();
     }
@@ -222,7 +228,19 @@ void HandlerQueue::Clear(absl::FunctionRef<absl::Status(const Envelope& message)
   for (const AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
     if (const Envelope* const message = handler->message_.get()) FailAsk(*message, [&] { return why(*message); });
   }
+  // The frames of the handlers may refer to the messages.
+  std::vector<std::pair<HandlerEndListener*, EnvelopePtr>> cancelled;
+  for (AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
+    if (handler->end_listener_ == nullptr) continue;
+    cancelled.emplace_back(handler->end_listener_, std::move(handler->message_));
+  }
   Clear();
+  for (const auto& [listener, message] : cancelled) {
+    listener
+        ->OnHandlerEnd(ActorWorker::Current()->turn_state, *message,
+                       absl::CancelledError("the actor stops or restarts while its handler waits"))
+        .IgnoreError();
+  }
 }
 
 const MessageType* HandlerQueue::FirstType() const {
@@ -241,7 +259,9 @@ absl::Status RunHandler(ActorContext& context, std::unique_ptr<AwaitingHandler> 
   EnvelopePtr message;
   if (state.current != nullptr && !state.current->is_system()) message.reset(std::exchange(state.current, nullptr));
   if (mode == AwaitMode::kExclusive) state.Set(Gate::kAwaiting);
-  SlotExtension::Of(*state.running()).handlers.Add(std::move(handler), mode, std::move(message), state.owner);
+  SlotExtension::Of(*state.running())
+      .handlers.Add(std::move(handler), mode, std::move(message), state.owner,
+                    std::exchange(state.end_listener, nullptr));
   return absl::OkStatus();
 }
 

@@ -33,6 +33,7 @@ class ActorContext;
 namespace actor_internal {
 
 class ActorSlot;
+class HandlerEndListener;
 struct TurnState;
 
 enum class AwaitMode : uint8_t {
@@ -100,6 +101,8 @@ class AwaitingHandler : protected TaskDriver {
   EnvelopePtr message_;
   // Null if the handler is the actor's own code. This handler is one of its users.
   HandlerOwner* owner_ = nullptr;
+  // Waits for the end of the handler of `message_`; null if nobody does.
+  HandlerEndListener* end_listener_ = nullptr;
   uint64_t wait_ = 0;  // The number of the wait; 0 while the handler runs.
   AwaitMode mode_ = AwaitMode::kExclusive;
   bool is_woken_ = false;
@@ -121,17 +124,22 @@ class HandlerQueue {
   // Returns the number of the wait of the first woken handler, which must exist.
   uint64_t FirstWoken() const { return first_woken_->wait_; }
 
-  // Adds a handler that waits. It becomes a user of `owner`, which may be null.
-  void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message, HandlerOwner* owner);
+  // Adds a handler that waits. It becomes a user of `owner`, which may be null. `listener` may be
+  // null.
+  void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message, HandlerOwner* owner,
+           HandlerEndListener* listener = nullptr);
   // Wakes the handler whose wait has that number. Does nothing if there is none.
   void MarkWoken(uint64_t wait);
   // Resumes the first woken handler, which must exist, with its message as the current one. A
   // handler that is done, or throws, is removed; the caller gets its `message`, and an error is a
-  // failure of the actor on that message.
-  absl::Status ResumeWoken(ActorContext& context, TurnState& state, EnvelopePtr& message);
+  // failure of the actor on that message. If the caller gets a `listener`, which is null otherwise,
+  // it calls the listener for the message.
+  absl::Status ResumeWoken(ActorContext& context, TurnState& state, EnvelopePtr& message,
+                           HandlerEndListener*& listener);
   // Destroys all handlers, the latest first, and their messages.
   void Clear() noexcept;
-  // The same, but first fails the asks among their messages with the error that `why` returns.
+  // The same in the actor's turn, but first fails the asks among their messages with the error that
+  // `why` returns. The listeners hear Cancelled when all handlers are destroyed.
   void Clear(absl::FunctionRef<absl::Status(const Envelope& message)> why);
   bool HasExclusive() const { return exclusive_ != 0; }
   // For status reports: the message type of the first handler; null for a task, or without

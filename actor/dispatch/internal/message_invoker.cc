@@ -250,9 +250,12 @@ void MessageInvoker::ResumeHandlers(Turn turn) {
   const auto may_resume = [&] { return handlers.has_woken() && state.failures == 0 && !state.Has(Gate::kStopping); };
   while (may_resume()) {
     EnvelopePtr message;
+    HandlerEndListener* listener = nullptr;
     absl::Status status =
-        Guarded([&] { return handlers.ResumeWoken(ActorContext::Of(slot), state, message); },
+        Guarded([&] { return handlers.ResumeWoken(ActorContext::Of(slot), state, message, listener); },
                 [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); }, state.cause);
+    if (listener != nullptr) [[unlikely]]
+      status = listener->OnHandlerEnd(state, *message, std::move(status));
     if (state.Has(Gate::kAwaiting) && !handlers.HasExclusive()) state.Clear(Gate::kAwaiting);
     // A handler that waits again leaves the user messages in the mailbox.
     turn.worker.outbox.EndHandler(
@@ -533,6 +536,7 @@ bool MessageInvoker::HandleThroughMiddleware(Turn turn, Envelope* envelope) {
           flow = middleware_[entered]->BeforeReceive(at);
           if (flow.breaks()) return absl::AbortedError("a middleware suspended the actor before this message");
         }
+        state.end_listener = this;
         return turn.slot.instance->Receive(ActorContext::Of(turn.slot), *envelope);
       },
       [&] {
@@ -541,21 +545,9 @@ bool MessageInvoker::HandleThroughMiddleware(Turn turn, Envelope* envelope) {
                                             : HandlerOf(*envelope);
       },
       state.cause);
-  const bool stashed = state.current == nullptr;
-  while (entered > 0 && !stashed) {
-    --entered;
-    FailureCause cause{};
-    absl::Status after = Guarded(
-        [&] {
-          middleware_[entered]->AfterReceive(at, status);
-          return absl::OkStatus();
-        },
-        [&] { return absl::StrCat("a middleware after ", HandlerOf(*envelope)); }, cause);
-    // The first error stays.
-    if (!status.ok()) continue;
-    status = std::move(after);
-    state.cause = cause;
-  }
+  // Null if the handler waits, or has stashed or forwarded its message.
+  const bool has_ended = std::exchange(state.end_listener, nullptr) != nullptr;
+  if (has_ended || entered < middleware_.size()) status = CallAfter(state, *envelope, entered, std::move(status));
   turn.worker.outbox.EndHandler(true);
   if (flow.breaks()) {
     state.current = nullptr;
@@ -569,6 +561,29 @@ bool MessageInvoker::HandleThroughMiddleware(Turn turn, Envelope* envelope) {
   if (!status.ok()) Fail(turn, status, state.current);
   if (Envelope* const ended = std::exchange(state.current, nullptr)) EndEnvelope(turn.worker.cache(), ended);
   return true;
+}
+
+absl::Status MessageInvoker::CallAfter(TurnState& state, Envelope& message, size_t entered, absl::Status status) const {
+  const Interception at{state.self(), message};
+  while (entered > 0) {
+    --entered;
+    FailureCause cause{};
+    absl::Status after = Guarded(
+        [&] {
+          middleware_[entered]->AfterReceive(at, status);
+          return absl::OkStatus();
+        },
+        [&] { return absl::StrCat("a middleware after ", HandlerOf(message)); }, cause);
+    // The first error stays.
+    if (!status.ok() || after.ok()) continue;
+    status = std::move(after);
+    state.cause = cause;
+  }
+  return status;
+}
+
+absl::Status MessageInvoker::OnHandlerEnd(TurnState& state, Envelope& message, absl::Status status) {
+  return CallAfter(state, message, middleware_.size(), std::move(status));
 }
 
 void MessageInvoker::Suspend(Turn turn, const MiddlewareFlow& flow) {

@@ -20,6 +20,7 @@
 #ifndef FRAKTOR_ACTOR_DISPATCH_INTERNAL_MESSAGE_INVOKER_H_
 #define FRAKTOR_ACTOR_DISPATCH_INTERNAL_MESSAGE_INVOKER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,7 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-class MessageInvoker {
+class MessageInvoker final : private HandlerEndListener {
  public:
   // `lifecycle` must outlive the invoker.
   explicit MessageInvoker(ActorLifecycle& lifecycle, MiddlewareChain middleware = {})
@@ -89,6 +90,10 @@ class MessageInvoker {
   bool Handle(Turn turn, Envelope* envelope);
   bool HandleTraced(Turn turn, Envelope* envelope);
   bool HandleThroughMiddleware(Turn turn, Envelope* envelope);
+  // Calls AfterReceive of the first `entered` middlewares, in reverse order. Returns `status`, or
+  // the first failure of a middleware if `status` is OK.
+  absl::Status CallAfter(TurnState& state, Envelope& message, size_t entered, absl::Status status) const;
+  absl::Status OnHandlerEnd(TurnState& state, Envelope& message, absl::Status status) override;
   void Suspend(Turn turn, const MiddlewareFlow& flow);
   bool HandleFlagged(Turn turn, Envelope* envelope);
   static void ResumeHandlers(Turn turn);

@@ -39,6 +39,20 @@ namespace actor_internal {
 
 class ActorLifecycle;
 class HandlerOwner;
+struct TurnState;
+
+// Hears when the handling of a user message has ended: the invoker of a pool with middleware. It
+// outlives the actors of the pool.
+class HandlerEndListener {
+ public:
+  // Called once for each message, in the turn of its actor: when the handler has ended, or has
+  // stashed or forwarded the message. Returns `status`, which is the result of the handler, or the
+  // failure of a middleware.
+  virtual absl::Status OnHandlerEnd(TurnState& state, Envelope& message, absl::Status status) = 0;
+
+ protected:
+  ~HandlerEndListener() = default;
+};
 
 // One turn of one actor: the part of the slot that only the holder uses, copied out of the cache
 // line that senders write to.
@@ -62,6 +76,8 @@ struct TurnState {
   // The behaviour whose code runs, if it can be replaced before the actor ends. Null if it is the
   // actor's own code.
   HandlerOwner* owner = nullptr;
+  // Waits for the end of the handler of `current`; null if nobody does.
+  HandlerEndListener* end_listener = nullptr;
   // The state that the lifecycle kept for an actor that ends, for OnEnded.
   std::unique_ptr<LifecycleState> ended_state;
 

@@ -3,6 +3,7 @@
 #define FRAKTOR_ACTOR_TYPED_INTERNAL_TYPED_INSTANCE_H_
 
 #include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -21,6 +22,9 @@
 
 namespace fraktor::inline v0 {
 
+template <class Self, class... Ms>
+class Actor;
+
 namespace typed_internal {
 
 // The argument of an actor that a factory of the program makes.
@@ -29,8 +33,21 @@ struct ByFactory {
   Factory factory;
 };
 
+// The class that derives from the given Actor. Has no definition.
+template <class Self, class... Ms>
+Self SelfOf(const Actor<Self, Ms...>*);
+// True also if A derives from a class that is the Self of its Actor.
+template <class A>
+inline constexpr bool kNamesItself = true;
+template <class A>
+requires requires(const A* actor) { SelfOf(actor); }
+inline constexpr bool kNamesItself<A> = std::is_base_of_v<decltype(SelfOf(std::declval<const A*>())), A>;
+
 template <class A, class C, class... Ms>
 class TypedInstance : public TypedInstanceBase {
+  static_assert(kNamesItself<A>,
+                "the actor derives from Actor<Other, M...>: write its own name there, as in "
+                "`class Greeter : public Actor<Greeter, Greet>`");
   static_assert(CheckHooks<A, C>());
 
  public:
