@@ -47,8 +47,9 @@ struct ActorSystemConfig {
   // reached.
   absl::Duration uid_reservation = absl::Hours(5 * 24);
 
-  // The largest number of reservations, of about 200 bytes each. Above it the system drops the
-  // oldest one and publishes an event UidReservationEvicted.
+  // The largest number of reservations, of about 200 bytes each, plus the path. Above it the system
+  // drops the oldest one and publishes an event UidReservationEvicted. A path of more than 1024
+  // bytes is not reserved.
   size_t max_uid_reservations = 65'536;
 
   // Set if other systems can reach this one. Paths that leave the system then contain its host and

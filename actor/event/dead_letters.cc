@@ -1,5 +1,7 @@
 #include "fraktor/actor/event/dead_letters.h"
 
+#include <cxxabi.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -139,7 +141,13 @@ void DeadLetters::Log(DeadLetterReason reason, std::string_view sender, std::str
   // Without the lock, because the log may lose a message itself.
   is_logging = true;
   const absl::Cleanup logged = [] { is_logging = false; };
-  options_.log(line);
+  try {
+    options_.log(line);
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled, which must go on.
+  } catch (...) {
+    // The line is lost. The sender of the message must not get the exception.
+  }
 }
 
 }  // namespace fraktor::inline v0

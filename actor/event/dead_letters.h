@@ -111,7 +111,7 @@ struct DeadLetterOptions {
   // Infinite: logging does not resume.
   absl::Duration log_pause = absl::Minutes(5);
   // Receives the lines; none by default. It may send and publish. A dead letter that it causes on
-  // the same thread is not logged. It must not throw.
+  // the same thread is not logged. If it throws, the line is lost.
   std::function<void(std::string_view line)> log = nullptr;
 
   // Returns InvalidArgument with the name of the invalid option.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -122,6 +123,19 @@ TEST(DeadLetters, LogsNothingWithALimitOfZero) {
   dead_letters.Publish(Letter(DeadLetterReason::kStopped), Instant());
   EXPECT_EQ(lines, 0);
   EXPECT_EQ(dead_letters.total(), 1u);
+}
+
+TEST(DeadLetters, GoesOnIfTheLogThrows) {
+  EventStream stream;
+  int lines = 0;
+  DeadLetters dead_letters(stream, {.log = [&](std::string_view) {
+                             ++lines;
+                             throw std::runtime_error("no log");
+                           }});
+  EXPECT_NO_THROW(dead_letters.Publish(Letter(DeadLetterReason::kStopped), Instant()));
+  EXPECT_NO_THROW(dead_letters.Publish(Letter(DeadLetterReason::kStopped), Instant()));
+  EXPECT_EQ(lines, 2);
+  EXPECT_EQ(dead_letters.total(), 2u);
 }
 
 TEST(DeadLetters, GivesEveryReasonANameOfItsOwn) {

@@ -293,8 +293,14 @@ void EventStream::PublishRefToAll(const EventRef& event) {
 void EventStream::OnThrow(const EventType& type, std::string_view what) {
   throw_count_.fetch_add(1, std::memory_order_relaxed);
   if (options_.on_throw == nullptr) return;
-  options_.on_throw(
-      absl::StrCat("a listener of ", ToAbsl(type.name()), " threw: ", ToAbsl(what), "; listeners must catch it"));
+  try {
+    options_.on_throw(
+        absl::StrCat("a listener of ", ToAbsl(type.name()), " threw: ", ToAbsl(what), "; listeners must catch it"));
+  } catch (abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled; that must go on
+  } catch (...) {
+    // The line is lost. The publisher must not get the exception.
+  }
 }
 
 }  // namespace fraktor::inline v0

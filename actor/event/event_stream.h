@@ -60,8 +60,8 @@ struct EventStreamOptions {
   // The maximum nesting of publications by subscribers that publish. A deeper publication is
   // dropped and counted; 0 drops all.
   size_t max_nesting = 32;
-  // Receives a line for each subscriber that throws in PublishToAll. It must not throw. None by
-  // default.
+  // Receives a line for each subscriber that throws in PublishToAll. If it throws, the line is
+  // lost. None by default.
   std::function<void(std::string_view line)> on_throw = nullptr;
 };
 

@@ -342,6 +342,16 @@ TEST(EventStream, ReachesThoseBehindOneThatThrowsIfThePublisherWantsThat) {
   EXPECT_EQ(silent.throw_count(), 1u);
 }
 
+TEST(EventStream, GoesOnIfTheLogOfThrowingListenersThrows) {
+  EventStream stream({.on_throw = [](std::string_view) { throw std::runtime_error("no log"); }});
+  Recorder behind;
+  const EventSubscription first = stream.Listen<Fruit>([](const Fruit&) { throw 7; });
+  ASSERT_TRUE(stream.Subscribe<Fruit>(behind.subscriber()).ok());
+  EXPECT_NO_THROW(stream.PublishToAll(Apple{}));
+  EXPECT_EQ(behind.names, std::vector<std::string>({"Apple"}));
+  EXPECT_EQ(stream.throw_count(), 1u);
+}
+
 // A thread that is cancelled inside a listener ends.
 TEST(EventStream, LetsAThreadEndInASubscriber) {
   static bool goes_on = false;

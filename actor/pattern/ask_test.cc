@@ -855,6 +855,17 @@ TEST_F(AskTest, AnErrorThatIsNoAnswerMayBeExplained) {
   EXPECT_EQ(refused.Take().status(), absl::NotFoundError("what the target says"));
 }
 
+TEST_F(AskTest, AnErrorWhoseExplanationThrowsStaysAsItIs) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  const auto explain = [](const absl::Status&) -> absl::Status { throw std::runtime_error("no words"); };
+  Future<Answer> late = system_->Ask<Answer>(silent.untyped(), Question{}, absl::Seconds(2), explain);
+  Advance(absl::Seconds(3));
+  ASSERT_TRUE(late.IsReady());
+  const absl::Status why = late.Take().status();
+  EXPECT_EQ(why.message().find("ask timed out: pekko://s/user/silent has not replied to"), 0u) << why;
+}
+
 TEST_F(AskTest, ManyQuestionsThatTimeOutTogetherAllFail) {
   std::vector<ActorRef> asked;
   auto silent = system_->Spawn<Silent>("silent", &asked);

@@ -644,6 +644,17 @@ TEST_F(RouterTest, PoolsAreManagedByMessages) {
   EXPECT_EQ(RouteesOf(group).size(), 1u);
 }
 
+// The router publishes changes of its size in a row together: only then this ends in time.
+TEST_F(RouterTest, ChangesItsSizeVeryOftenInARow) {
+  constexpr size_t kRoutees = 1000;
+  const ActorRef router = SpawnPool(
+      {.strategy = RouterStrategy::ConsistentHashing({.mapping = nullptr, .virtual_nodes = 1000}), .size = 1});
+  for (size_t i = 1; i < kRoutees; ++i) Tell(router, AdjustPoolSize{.change = 1});
+  EXPECT_EQ(RouteesOf(router).size(), kRoutees);
+  for (size_t i = 1; i < kRoutees; ++i) Tell(router, AdjustPoolSize{.change = -1});
+  EXPECT_EQ(RouteesOf(router).size(), 1u);
+}
+
 // A112
 TEST_F(RouterTest, AResizerClampsToItsBounds) {
   const ActorRef router =

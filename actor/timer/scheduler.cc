@@ -135,7 +135,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
       task.is_cancelled = true;
       on_cancel = std::move(task.on_cancel);
     }
-    if (on_cancel) on_cancel();
+    if (on_cancel) CallOnCancel(on_cancel);
     return true;
   }
 
@@ -171,7 +171,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
         return std::none_of(running_.begin(), running_.end(), is_another);
       });
     }
-    for (absl::AnyInvocable<void()>& on_cancel : callbacks) on_cancel();
+    for (absl::AnyInvocable<void()>& on_cancel : callbacks) CallOnCancel(on_cancel);
   }
 
   // The same, when the scheduler ends.
@@ -185,6 +185,24 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
   bool IsCancelledWhileRunning(const Task& task) {
     MutexLock lock(mutex_);
     return task.state != Task::State::kRunning;
+  }
+
+  void CallOnCancel(absl::AnyInvocable<void()>& on_cancel) {
+    std::string what;
+    try {
+      on_cancel();
+      return;
+    } catch (abi::__forced_unwind&) {
+      throw;  // The thread is being cancelled: that must not be stopped here.
+    } catch (const std::exception& e) {
+      what = e.what();
+    } catch (...) {
+      what = "something that is no std::exception";
+    }
+    MutexLock lock(mutex_);
+    if (toolbox_ == nullptr) return;
+    log_.Log(LogLevel::kError,
+             {.at = toolbox_->WallNow(), .text = ToStd(absl::StrCat("the on_cancel of an entry threw: ", what))});
   }
 
   // Returns false if the action must not run again.

@@ -66,7 +66,8 @@ class Cancellable {
 struct ScheduleOptions {
   // The sender of the messages.
   ActorRef sender = {};
-  // Called once by the thread that cancels the entry, also when the system ends first.
+  // Called once by the thread that cancels the entry, also when the system ends first. The system
+  // logs an exception of it.
   absl::AnyInvocable<void()> on_cancel = nullptr;
 };
 

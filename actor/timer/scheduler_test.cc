@@ -246,6 +246,19 @@ TEST_F(SchedulerTest, RefusesDelaysThatAreTooLongAndTakesAllOthers) {
   EXPECT_EQ(calls, 31);
 }
 
+TEST_F(SchedulerTest, LogsWhatOnCancelThrows) {
+  const auto fail = [] { throw std::runtime_error("as told"); };
+  Cancellable early = scheduler().ScheduleOnce(absl::Seconds(1), Noting("early"), {.on_cancel = fail}).value();
+  Cancellable left = scheduler().ScheduleOnce(absl::Seconds(1), Noting("left"), {.on_cancel = fail}).value();
+  EXPECT_TRUE(early.Cancel());
+  ASSERT_EQ(kept_log_.lines.size(), 1u);
+  EXPECT_NE(kept_log_.lines[0].find("the on_cancel of an entry threw: as told"), std::string::npos);
+  system_.reset();
+  EXPECT_TRUE(left.IsCancelled());
+  ASSERT_EQ(kept_log_.lines.size(), 2u);
+  EXPECT_NE(kept_log_.lines[1].find("the on_cancel of an entry threw: as told"), std::string::npos);
+}
+
 TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemEnds) {
   int callbacks = 0;
   const auto count = [&callbacks] { ++callbacks; };

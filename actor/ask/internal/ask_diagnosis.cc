@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/ask/open_promise.h"
+#include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/send/internal/limited_sending.h"
 #include "fraktor/actor/send/internal/remote_sending.h"
 #include "fraktor/actor/send/mailing.h"
@@ -65,8 +66,10 @@ std::string TextOfActivity(const StatusReport& report) {
 
 std::string TextOf(const StatusReport& report) {
   const uint64_t n = report.waiting;
-  return absl::StrCat(n == 0 ? "no message waits" : absl::StrCat(n, n == 1 ? " message waits" : " messages wait"),
-                      n == StatusReport::kMaxCounted ? " or more" : "", " in its mailbox, and ", TextOfActivity(report),
+  return absl::StrCat(n == 0   ? "no message waits"
+                      : n == 1 ? "1 message waits"
+                               : absl::StrCat(n, n == StatusReport::kMaxCounted ? " or more" : "", " messages wait"),
+                      " in its mailbox, and ", TextOfActivity(report),
                       n == 0 && IsIdle(report) ? ": if it has handled the message, it has forgotten to reply (return "
                                                  "the reply from the handler, or call context.Reply)"
                                                : "");
@@ -143,6 +146,18 @@ uint32_t BeginToFail(Turn turn, uint64_t request, const StatusReport* report, ui
   return FailSome(turn, *extras, used);
 }
 
+// Counts the messages in the mailbox, up to kMaxCounted.
+uint64_t CountWaiting(Turn turn) {
+  const EnvelopeList& user = turn.state().lists.user;
+  const SlotExtension* const extension = turn.slot.extension;
+  uint64_t waiting = extension == nullptr || extension->order == nullptr ? 0 : extension->order->size();
+  for (const Envelope* message = user.first; message != nullptr && waiting < StatusReport::kMaxCounted;
+       message = message == user.last ? nullptr : Envelope::Of(message->next)) {
+    if (!IsMailboxBell(*message)) ++waiting;
+  }
+  return std::min(waiting, StatusReport::kMaxCounted);
+}
+
 }  // namespace
 
 void FailTimedOutAsk(Turn turn, ActorRef ask, const PromiseSlot::Target& asked, AskCompletion* completion,
@@ -201,16 +216,12 @@ void EndRound(Turn turn) {
 }
 
 void SendStatusReport(Turn turn, const StatusRequest& request) {
-  const TurnState& state = turn.state();
+  TurnState& state = turn.state();
   const SlotExtension* const extension = turn.slot.extension;
-  uint64_t waiting = extension == nullptr || extension->order == nullptr ? 0 : extension->order->size();
-  for (const Envelope* message = state.lists.user.first; message != nullptr && waiting < StatusReport::kMaxCounted;
-       message = message == state.lists.user.last ? nullptr : Envelope::Of(message->next)) {
-    if (!IsMailboxBell(*message)) ++waiting;
-  }
+  if (!state.waiting.has_value()) state.waiting = CountWaiting(turn);
   const bool has_handler = extension != nullptr && !extension->handlers.empty();
   StatusReport report{.request = request.request,
-                      .waiting = std::min(waiting, StatusReport::kMaxCounted),
+                      .waiting = *state.waiting,
                       .handler = has_handler ? extension->handlers.FirstType() : nullptr,
                       .has_handler = has_handler,
                       .has_failed = state.failures != 0,

@@ -134,12 +134,25 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
     if (word_.Complete().is_last) delete this;
   }
   void Fail(absl::Status error) noexcept override {
-    result_.emplace(explain_(std::move(error)));
+    result_.emplace(Explained(std::move(error)));
     if (word_.Complete().is_last) delete this;
   }
 
  private:
   ~AskSource() override = default;
+
+  // An `explain` that throws leaves the error as it is.
+  absl::Status Explained(absl::Status error) const noexcept {
+    if constexpr (std::is_same_v<Explain, AsItIs>) {
+      return error;
+    } else {
+      try {
+        return explain_(error);
+      } catch (...) {
+        return error;
+      }
+    }
+  }
 
   const ActorSlot* const asker_;
   [[no_unique_address]] const Explain explain_;

@@ -174,6 +174,7 @@ InvokeResult MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   bool look_for_system = state.lists.system != nullptr || inbox.HasSystem();
   for (;;) {
     if (look_for_system) [[unlikely]] {
+      if (system == 0) state.waiting.reset();
       const uint32_t handled = HandleSystemMessages(turn, used);
       used += handled;
       system += handled;

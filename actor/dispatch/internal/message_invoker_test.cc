@@ -1,5 +1,7 @@
 #include "fraktor/actor/dispatch/internal/message_invoker.h"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -171,6 +173,54 @@ TEST_F(InvokerTest, ASuspendedActorGetsNoUserMessageBetweenSignals) {
   StopIt(actor);
   EXPECT_EQ(Run(actor, 16), InvokeResult::kYielded);
   EXPECT_EQ(log_, Log());
+}
+
+// Keeps the status reports that reach an actor. A Mark calls a function.
+class StatusReportsTest : public InvokerTest {
+ protected:
+  void OnSystemMessage(Turn turn, Envelope& message) override {
+    if (const auto* report = message.TryAs<StatusReport>()) {
+      waiting_.push_back(report->waiting);
+    } else if (message.Is<Mark>()) {
+      on_mark_();
+    } else {
+      InvokerTest::OnSystemMessage(turn, message);
+    }
+  }
+  void Request() { TellSystem(target_, MakeEnvelope<StatusRequest>(ActorRef(), asker_, uint64_t{1})); }
+  std::vector<uint64_t> Reports() {
+    RunAll();
+    return std::exchange(waiting_, {});
+  }
+
+  ActorRef target_ = SpawnLogger();
+  ActorRef asker_ = SpawnLogger();
+  std::function<void()> on_mark_;
+  std::vector<uint64_t> waiting_;
+};
+
+TEST_F(StatusReportsTest, CountTheMailboxOncePerTurn) {
+  // The second request comes with further messages, in the same turn.
+  on_mark_ = [&] {
+    for (int i = 0; i < 3; ++i) Tell(target_, Number{i});
+    Request();
+  };
+  for (int i = 0; i < 2; ++i) Tell(target_, Number{i});
+  Request();
+  TellSystem(target_, MakeEnvelope<Mark>(ActorRef(), 1));
+  EXPECT_EQ(Reports(), (std::vector<uint64_t>{2, 2}));
+  EXPECT_EQ(log_.size(), 5u);
+  Tell(target_, Number{0});
+  Request();
+  EXPECT_EQ(Reports(), std::vector<uint64_t>{1}) << "the next turn counts again";
+  Request();
+  EXPECT_EQ(Reports(), std::vector<uint64_t>{0});
+}
+
+TEST_F(StatusReportsTest, CountNoMoreMessagesThanTheLimit) {
+  for (int i = 0; i < 5000; ++i) Tell(target_, Number{i});
+  Request();
+  EXPECT_EQ(Reports(), std::vector<uint64_t>{1000});
 }
 
 // SCH-14: the failure of an actor that yields does not reach another actor.

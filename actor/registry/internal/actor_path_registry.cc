@@ -261,6 +261,8 @@ const UidReservation* ActorPathRegistry::FindEnded(Pid pid) const {
 }
 
 void ActorPathRegistry::AddReservation(UidReservation reservation, Instant now) {
+  // A long path would take more memory than max_uid_reservations allows for.
+  if (reservation.path.size() > kMaxReservedPath) return;
   if (!reserved_.insert({reservation.path_hash, reservation.uid}).second) return;
   while (reservations_.size() >= max_uid_reservations_) evicted_.push_back(RemoveOldestReservation());
   ended_[reservation.pid] = first_reservation_ + reservations_.size();

@@ -18,8 +18,9 @@
 // issued twice. When an actor ends, its name is free at once, and its path and uid are reserved for
 // `uid_reservation`. Until then a path with that uid is known to mean an actor that has ended
 // (kUidReserved). The registry keeps at most `max_uid_reservations` and then evicts the oldest
-// early; TakeEvicted returns the evicted ones. A timer of the system calls Expire, which ends the
-// reservations that have expired.
+// early; TakeEvicted returns the evicted ones. It reserves no path that is longer than
+// kMaxReservedPath, so the reservations take a bounded number of bytes. A timer of the system calls
+// Expire, which ends the reservations that have expired.
 //
 // Thread safety: thread-compatible, like a container. Callers pass the time.
 #ifndef FRAKTOR_ACTOR_REGISTRY_INTERNAL_ACTOR_PATH_REGISTRY_H_
@@ -77,6 +78,8 @@ class ActorPathRegistry {
  public:
   // The maximum size of a path's text below the root. Peers can still parse a path of this size.
   static constexpr size_t kMaxTextSize = 60'000;
+  // Longer paths are not reserved.
+  static constexpr size_t kMaxReservedPath = 1024;
 
   // Returns an error if the config is invalid.
   static absl::StatusOr<std::unique_ptr<ActorPathRegistry>> Create(const ActorSystemConfig& config,

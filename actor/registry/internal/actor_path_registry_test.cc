@@ -254,6 +254,19 @@ TEST_F(ActorPathRegistryTest, KeepsAtMost65536ReservationsByDefault) {  // PTH-6
   EXPECT_EQ(registry_->Expire(now_ + absl::Hours(120)), 65'536u);
 }
 
+TEST_F(ActorPathRegistryTest, ReservesNoPathThatIsLongerThanTheLimit) {
+  const size_t begin = std::string("pekko://s/user/").size();
+  const std::string longest(ActorPathRegistry::kMaxReservedPath - begin, 'a');
+  ASSERT_TRUE(registry_->Register({10, 1}, kUser, longest).ok());
+  ASSERT_TRUE(registry_->Unregister({10, 1}, now_).ok());
+  EXPECT_EQ(registry_->reservation_count(), 1u);
+  ASSERT_TRUE(registry_->Register({10, 2}, kUser, longest + "a").ok());
+  ASSERT_TRUE(registry_->Unregister({10, 2}, now_).ok());
+  EXPECT_EQ(registry_->reservation_count(), 1u);
+  EXPECT_NE(registry_->FindEnded({10, 1}), nullptr);
+  EXPECT_EQ(registry_->FindEnded({10, 2}), nullptr);
+}
+
 TEST_F(ActorPathRegistryTest, TakesReservationTimeAndCapFromTheConfig) {  // PTH-6, PTH-8
   Make({.system_name = "s", .uid_reservation = absl::Seconds(1), .max_uid_reservations = 1});
   for (const uint32_t generation : {1, 2}) {

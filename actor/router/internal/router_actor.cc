@@ -209,7 +209,8 @@ void RouterActor::Publish(ActorContext& context) const {
 }
 
 absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
-  const bool changes_one = message.Is<Terminated>() || message.Is<AddRoutee>() || message.Is<RemoveRoutee>();
+  const bool changes_one =
+      message.Is<Terminated>() || message.Is<AddRoutee>() || message.Is<RemoveRoutee>() || message.Is<AdjustPoolSize>();
   if (!changes_one) PublishChanges(context);
   if (message.Is<PublishRoutees>()) {
     // PublishChanges has done it already.
@@ -239,6 +240,8 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
     EndIfEmpty(context);
   } else if (const auto* adjust = message.TryAs<AdjustPoolSize>();
              adjust != nullptr && props_.setup().routee != nullptr) {
+    // Routees that leave with the next publication do not count.
+    if (!leaving_.empty()) PublishChanges(context);
     const auto size = static_cast<int64_t>(TableOf(context).routees.size());
     constexpr int64_t kMost = kMaxRoutees;
     ChangeSize(context, props_.ClampSize(size + std::clamp(adjust->change, -kMost, kMost)) - size);
@@ -306,7 +309,7 @@ void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
     members_.erase(routees.back());
     routees.pop_back();
   }
-  Publish(context);
+  PublishLater(context);
   for (const ActorRef routee : leaving) {
     context.Unwatch(routee);
     Retire(context, routee);
@@ -342,6 +345,7 @@ void RouterActor::Resize(ActorContext& context) {
   const auto size = static_cast<int64_t>(table.routees.size());
   // All routees have ended.
   ChangeSize(context, size == 0 ? props_.ClampSize(0) : ChangeWanted(context, table.routees));
+  PublishChanges(context);
 }
 
 // The router asks in place of a sender that has told.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -80,6 +81,9 @@ struct TurnState {
   HandlerEndListener* end_listener = nullptr;
   // The state that the lifecycle kept for an actor that ends, for OnEnded.
   std::unique_ptr<LifecycleState> ended_state;
+  // The messages in the mailbox, as the status reports of this turn count them. Reset before the
+  // first system message of a turn.
+  std::optional<uint64_t> waiting;
 
   // True if a gate must be checked before the next user message.
   bool gated() const { return (failures | gate) != 0; }

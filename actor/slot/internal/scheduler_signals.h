@@ -53,11 +53,11 @@ struct StatusRequest {
 
 // The status report of an actor. The actor sends it in a turn of its own.
 struct StatusReport {
-  // The report counts at most this many messages.
-  static constexpr uint64_t kMaxCounted = 100'000;
+  // The report counts at most this many messages, because the count takes time of the target.
+  static constexpr uint64_t kMaxCounted = 1000;
 
   uint64_t request;            // The request that it answers.
-  uint64_t waiting;            // Messages in its mailbox, up to kMaxCounted.
+  uint64_t waiting;            // Messages in its mailbox at its first report of the turn, up to kMaxCounted.
   const MessageType* handler;  // The message type of the first waiting handler; null for a task.
   bool has_handler;            // Whether any handler waits.
   bool has_failed;
