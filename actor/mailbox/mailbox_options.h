@@ -33,7 +33,8 @@ namespace fraktor::inline v0 {
 class Envelope;
 class OverflowPolicy;
 
-// The order in which an actor gets its user messages. System messages always go before them.
+// The order in which an actor gets its user messages. System messages go before them, except for
+// replies and wakes that fill a whole turn.
 enum class MessageOrder : uint8_t {
   kFifo,          // As they were sent.
   kControlFirst,  // Control messages (message_type.h) before the others, each as they were sent.

@@ -117,7 +117,7 @@ void TellSignals(ActorRef actor, int count) {
   for (int i = 0; i < count; ++i) TellSystem(actor, MakeEnvelope<SignalArrived>(ActorRef(), SignalKey{1}));
 }
 
-// SCH-14: replies and wakes that never end keep no user message out.
+// A56, SCH-14: replies and wakes that never end keep no user message out.
 TEST_F(InvokerTest, HandlesUserMessagesBetweenTurnsFullOfSignals) {
   ActorRef actor = SpawnLogger();
   for (int i = 1; i <= 5; ++i) Tell(actor, Number{i});
