@@ -72,7 +72,8 @@ class Counter : public Actor<Counter, Count> {
   int count_ = 0;
 };
 
-// At most `limit` messages in flight; an actor beyond that waits a millisecond.
+// At most `limit` handlers at a time, also while they wait; an actor beyond that waits a
+// millisecond.
 class LimitHandlers : public InvokerMiddleware {
  public:
   explicit LimitHandlers(int limit) : free_(limit) {}
