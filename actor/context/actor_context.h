@@ -22,6 +22,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,17 @@
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
+
+namespace actor_internal {
+
+// The task that `make` returns. `make` lives as long as the coroutine.
+template <class Make>
+Task<void> RunKept(Make make) {
+  Task<void> task = make();
+  co_await task;
+}
+
+}  // namespace actor_internal
 
 // The type that a message declares as its reply: Ask returns a Future<ReplyOf<Message>>.
 using actor_internal::ReplyOf;
@@ -153,11 +165,19 @@ class ActorContext {
   Future<void> Delay(absl::Duration delay);
 
   // Runs a coroutine in this actor's turns, between its messages. An error of the coroutine is a
-  // failure of the actor.
+  // failure of the actor. A lambda that is a coroutine uses its captures while it runs: pass the
+  // lambda itself, and not the task that it returns.
+  //
+  //   context.Run([this, id]() -> Task<void> { ... }).IgnoreError();
   absl::Status Run(Task<void> task) {
     if (!IsInTurn()) [[unlikely]]
       return OutOfTurn("Run");
     return actor_internal::RunTask(*this, std::move(task));
+  }
+  // Calls `make`, which returns the coroutine. `make` lives until the coroutine has ended.
+  template <class Make>
+  requires std::is_invocable_r_v<Task<void>, Make&> absl::Status Run(Make make) {
+    return Run(actor_internal::RunKept(std::move(make)));
   }
 
   // Replies to the current message.
