@@ -298,12 +298,12 @@ TEST_F(Crash, DropsAndNamesWhatIsTornBehindTheAcknowledgedPartOfTheLog) {
     const std::string log = NewestLog(path_);
     const auto size = static_cast<int64_t>(std::filesystem::file_size(log));
     ASSERT_GE(size, heard_.log_size);
-    // The journal may have acknowledged more than the child could say.
+    // The mark covers all that the journal has acknowledged. The child may have seen a longer log,
+    // which already had a part of the next group.
     const std::vector<LogPosition> mark = CommitMark::Read(*rocksdb::Env::Default(), path_);
     ASSERT_FALSE(mark.empty());
     ASSERT_EQ(LogNumberOf(log), mark.back().log);
     const auto acknowledged = static_cast<int64_t>(mark.back().bytes);
-    ASSERT_GE(acknowledged, heard_.log_size);
     if (size > acknowledged && (round % 3 != 0 || round >= rounds)) {
       // Somewhere in the part that was written and never acknowledged.
       std::filesystem::resize_file(
