@@ -51,8 +51,8 @@ inline constexpr size_t kDefaultStashCapacity = 10'000;
 template <class R>
 class Deferred;
 
-// The result of Stash. A handler may return it as an absl::Status or as a Deferred<R>. A StatusOr<R>
-// does not compile, because OK is no R.
+// The result of Stash. A handler may return it as an absl::Status or as a Deferred<R>. As a
+// StatusOr<R> it does not compile, because OK is no R.
 class [[nodiscard]] Stashed {
  public:
   explicit Stashed(absl::Status status) : status_(std::move(status)) {}
