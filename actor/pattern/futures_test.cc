@@ -197,6 +197,24 @@ Task<int> AddOne(Future<int> future) {
   co_return *value + 1;
 }
 
+TEST_F(PatternTest, ATaskFromOutsideKeepsTheLambdaThatItComesFrom) {
+  auto [promise, future] = MakePromise<int>();
+  auto held = std::make_shared<int>(3);
+  Future<int> sum = StartTask(*system_, [held, waited = std::move(future)]() mutable -> Task<int> {
+    const absl::StatusOr<int> added = co_await waited;
+    co_return *held + *added;
+  });
+  Settle();
+  EXPECT_EQ(held.use_count(), 2);
+  promise.Set(4);
+  Settle();
+  EXPECT_EQ(sum.Take().value(), 7);
+  EXPECT_EQ(held.use_count(), 1);
+  Future<void> nothing = StartTask(*system_, [held]() -> Task<void> { co_return; });
+  Settle();
+  EXPECT_TRUE(nothing.Take().ok());
+}
+
 TEST_F(PatternTest, ATaskFromOutsideRunsInTheSystem) {
   auto [promise, future] = MakePromise<int>();
   Future<int> sum = StartTask(*system_, AddOne(std::move(future)));

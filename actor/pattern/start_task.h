@@ -3,6 +3,9 @@
 //
 //   Future<Receipt> buying = StartTask(system, Buy(store, order));
 //
+// A lambda that is a coroutine uses its captures while it runs. So pass the lambda itself, which
+// StartTask keeps until the task has ended: StartTask(system, [id]() -> Task<Receipt> { ... }).
+//
 // Dropping or cancelling the future ends the task at its present co_await. An exception that leaves
 // the task becomes an error (StatusFromException). The result is Cancelled if the system ends
 // first, Unavailable if it has ended.
@@ -16,6 +19,7 @@
 
 #include <optional>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -57,6 +61,22 @@ Task<void> RunInto(Task<T> task, Promise<FutureValue<T>> promise) {
   EndRunner();
 }
 
+template <class T>
+inline constexpr bool kIsPlainTask = false;
+template <class T>
+inline constexpr bool kIsPlainTask<Task<T>> = true;
+
+// The task that `make` returns. `make` lives as long as the coroutine.
+template <class Make, class T>
+Task<T> KeptTask(Make make, Task<T>*) {
+  Task<T> task = make();
+  if constexpr (std::is_void_v<T>) {
+    co_await task;
+  } else {
+    co_return co_await task;
+  }
+}
+
 }  // namespace start_task_internal
 
 template <class T>
@@ -67,6 +87,13 @@ Future<FutureValue<T>> StartTask(ActorSystem& system, Task<T> task) {
   promise.OnCancel(start_task_internal::StopWaker(*runner));
   start_task_internal::RunIn(*runner, start_task_internal::RunInto(std::move(task), std::move(promise)));
   return std::move(future);
+}
+// Calls `make`, which returns the task. `make` lives until the task has ended.
+template <class Make>
+requires(start_task_internal::kIsPlainTask<std::invoke_result_t<Make&>>) auto StartTask(ActorSystem& system,
+                                                                                        Make make) {
+  using Started = std::invoke_result_t<Make&>;
+  return StartTask(system, start_task_internal::KeptTask(std::move(make), static_cast<Started*>(nullptr)));
 }
 // A request to stop ends the task at its present co_await: the result is Cancelled.
 template <class T>
