@@ -108,7 +108,7 @@ TEST_F(Shutdown, IsBegunButNotAwaitedByAHandler) {
   Tell(system_->TrySpawn(PropsOf<Member>(), "eager").value(), ShutDown{&report});
   ASSERT_TRUE(terminated.Wait().ok());
   EXPECT_EQ(report.not_stopped, std::vector<std::string>{"pekko://office/user/eager"});
-  EXPECT_EQ(sink_.Count("Shutdown was called by a worker"), 1);
+  EXPECT_EQ(sink_.Count("Shutdown was called on a worker"), 1);
 }
 
 }  // namespace
