@@ -18,8 +18,8 @@
 #include "fraktor/actor/router/routing_logic.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/typed/interleaving_task.h"
-#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/actor/typed/spawn_options.h"
+#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/utils/future/future.h"
 
 // The examples stand as they do in the headers.

@@ -61,10 +61,10 @@
 
 #include "fraktor/actor/typed/interleaving_task.h"
 #include "fraktor/actor/typed/internal/handler_checks.h"
-#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/actor/typed/reply_later.h"
 #include "fraktor/actor/typed/spawn_options.h"
 #include "fraktor/actor/typed/typed_context.h"
+#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/actor/typed/typed_ref.h"
 
 namespace fraktor::inline v0 {

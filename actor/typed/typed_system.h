@@ -17,9 +17,9 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/spawn_error.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/actor/typed/spawn_options.h"
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/actor/typed/typed_props.h"
 
 namespace fraktor::inline v0 {
 
