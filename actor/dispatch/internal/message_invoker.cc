@@ -377,9 +377,11 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
 }
 
 // Whether all system messages of the turn are signals of the scheduler, or replies. Each list is
-// searched once, also if it lasts for many turns.
+// searched once, also if it lasts for many turns. False for an actor without an extension, which
+// waits for nothing: its signals come to an end.
 bool MessageInvoker::HasOnlySignals(Turn turn) {
-  SlotExtension& extension = SlotExtension::Of(turn.slot);
+  if (turn.slot.extension == nullptr) return false;
+  SlotExtension& extension = *turn.slot.extension;
   for (const Envelope* message = turn.state().lists.system; !extension.has_only_signals && message != nullptr;
        message = Envelope::Of(message->next)) {
     if (!IsSignal(*message)) return false;
