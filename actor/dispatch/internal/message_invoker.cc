@@ -72,6 +72,9 @@ constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
 // User messages get at least one in so many messages of a turn that signals fill.
 constexpr uint32_t kUserShare = 4;
 
+// The system messages of an actor without an extension that are searched in one turn, at most.
+constexpr uint32_t kMostSearched = 1000;
+
 // Whether HandleSignal, or the receiver of replies, handles the system message.
 bool IsSignal(const Envelope& message) {
   return message.sender().IsPromise() || message.Is<HandlerWoken>() || message.Is<SignalArrived>() ||
@@ -377,16 +380,17 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
 }
 
 // Whether all system messages of the turn are signals of the scheduler, or replies. Each list is
-// searched once, also if it lasts for many turns. False for an actor without an extension, which
-// waits for nothing: its signals come to an end.
+// searched once, also if it lasts for many turns. An actor without an extension cannot note that:
+// its list is searched in each turn, and one that is longer than kMostSearched counts as false.
 bool MessageInvoker::HasOnlySignals(Turn turn) {
-  if (turn.slot.extension == nullptr) return false;
-  SlotExtension& extension = *turn.slot.extension;
-  for (const Envelope* message = turn.state().lists.system; !extension.has_only_signals && message != nullptr;
-       message = Envelope::Of(message->next)) {
+  SlotExtension* const extension = turn.slot.extension;
+  if (extension != nullptr && extension->has_only_signals) return true;
+  uint32_t searched = 0;
+  for (const Envelope* message = turn.state().lists.system; message != nullptr; message = Envelope::Of(message->next)) {
     if (!IsSignal(*message)) return false;
+    if (extension == nullptr && ++searched > kMostSearched) return false;
   }
-  extension.has_only_signals = true;
+  if (extension != nullptr) extension->has_only_signals = true;
   return true;
 }
 

@@ -131,6 +131,18 @@ TEST_F(InvokerTest, HandlesUserMessagesBetweenTurnsFullOfSignals) {
   EXPECT_FALSE(AnythingReady());
 }
 
+// An actor that waits for nothing cannot note that its list has only signals.
+TEST_F(InvokerTest, HandlesUserMessagesWhenAVeryLongListOfSignalsHasBecomeShorter) {
+  ActorRef actor = SpawnLogger();
+  Tell(actor, Number{1});
+  TellSignals(actor, 1100);
+  EXPECT_EQ(Run(actor, 8), InvokeResult::kYielded);
+  EXPECT_EQ(log_, Log());
+  EXPECT_EQ(Run(actor, 200), InvokeResult::kYielded);
+  EXPECT_EQ(log_, Log({"1"}));
+  EXPECT_EQ(Run(actor, 2000), InvokeResult::kCompleted);
+}
+
 TEST_F(InvokerTest, GoesBackToSystemMessagesThatAUserMessageHasSent) {
   ActorRef actor = Spawn([this](ActorContext& context, Envelope& message) {
     const int value = message.As<Number>().value;
