@@ -120,7 +120,8 @@ class Timing {
 inline void MessageInvoker::BeginTurn(Turn turn) const {
   ActorSlot& slot = turn.slot;
   TurnState& state = turn.state();
-  state.slot.store(&slot, std::memory_order_relaxed);
+  // Release: pairs with the acquire of WorkerWatch, which reads the type of a slot that may be new.
+  state.slot.store(&slot, std::memory_order_release);
   state.word = slot.word();
   // Loaded one by one, as they were stored just before: a wider load would have to wait until the
   // stores are in the cache.

@@ -247,7 +247,8 @@ void WorkerWatch::LookAtSlice(ActorWorker& worker, SeenSlice& seen, Instant now)
 bool WorkerWatch::LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vector<WorkerStall>& stalls) {
   DeferredTarget& target = worker.outbox.deferred();
   ActorSlot* const deferred = target.Peek();
-  const ActorSlot* const running = worker.turn_state.running();
+  // Acquire: pairs with the release of MessageInvoker::BeginTurn.
+  const ActorSlot* const running = worker.turn_state.slot.load(std::memory_order_acquire);
   const uint64_t runs = running == nullptr ? 0 : worker.RunNumber(running->type.load(std::memory_order_relaxed));
   if (running == nullptr || running != seen.running || runs != seen.runs) {
     seen = {
