@@ -157,6 +157,15 @@ class PersistentActorTest : public testing::Test {
     kit_.system().Stop(actor);
     probe_.ExpectTerminated(actor);
   }
+  // Starts an actor that recovers in this way, and stops it. Returns what it has logged.
+  Lines RecoverBy(const Recovery& recovery) {
+    script_.recovery = recovery;
+    const ActorRef actor = Spawn();
+    Lines log = TakeLog();
+    if (kit_.IsAlive(actor)) StopAndWait(actor);
+    script_.log.clear();
+    return log;
+  }
   // Stores texts under "a", as an actor of the past did.
   void Store(std::vector<std::string> texts) {
     const ActorRef past = Spawn();
@@ -641,16 +650,8 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
           .Take()
           .ok());
   ASSERT_TRUE(journal_->DeleteTo("a", 3, NewEpoch()).Take().ok());
-  const auto recover = [this](const Recovery& recovery) {
-    script_.recovery = recovery;
-    const ActorRef actor = Spawn();
-    Lines log = TakeLog();
-    if (kit_.IsAlive(actor)) StopAndWait(actor);
-    script_.log.clear();
-    return log;
-  };
   const auto expect_failure = [&](const Recovery& recovery, const std::string& events) {
-    const Lines log = recover(recovery);
+    const Lines log = RecoverBy(recovery);
     ASSERT_GE(log.size(), 2u);
     EXPECT_TRUE(absl::StartsWith(log[log.size() - 2], absl::StrCat("recovery failed on nothing: \"a\": events ", events,
                                                                    " are deleted and there is no snapshot that covers "
@@ -660,10 +661,10 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
     EXPECT_EQ(log.back(), "stopped");
   };
   // All is well with a snapshot that covers them, and where none of them is wanted.
-  EXPECT_EQ(recover({}), (Lines{"snapshot 4 1234", "recover 5", "completed 5"}));
-  EXPECT_EQ(recover({.to_sequence_nr = 2}), (Lines{"snapshot 2 12", "completed 5"}));
-  EXPECT_EQ(recover({.from_snapshot = SnapshotSelectionCriteria::None(), .replay_max = 0}), (Lines{"completed 5"}));
-  EXPECT_EQ(recover(Recovery::None()), (Lines{"completed 5"}));
+  EXPECT_EQ(RecoverBy({}), (Lines{"snapshot 4 1234", "recover 5", "completed 5"}));
+  EXPECT_EQ(RecoverBy({.to_sequence_nr = 2}), (Lines{"snapshot 2 12", "completed 5"}));
+  EXPECT_EQ(RecoverBy({.from_snapshot = SnapshotSelectionCriteria::None(), .replay_max = 0}), (Lines{"completed 5"}));
+  EXPECT_EQ(RecoverBy(Recovery::None()), (Lines{"completed 5"}));
   // Bounds that leave the snapshot out.
   expect_failure({.to_sequence_nr = 3}, "3..3");
   expect_failure({.to_sequence_nr = 1}, "1..1");
@@ -677,7 +678,7 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   ASSERT_TRUE(journal_->DeleteTo("a", kMax, NewEpoch()).Take().ok());
   expect_failure({}, "1..5");
   // It is meant to be so.
-  EXPECT_EQ(recover({.allow_deleted_events = true}), (Lines{"completed 5"}));
+  EXPECT_EQ(RecoverBy({.allow_deleted_events = true}), (Lines{"completed 5"}));
 }
 
 // PER-11, PER-18: as after a rollback to an older program.
@@ -690,16 +691,8 @@ TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNe
                       .payload = std::move(payload)};
     ASSERT_TRUE(snapshots_->Save(std::move(snapshot), NewEpoch()).Take().ok());
   };
-  const auto recover = [this](const Recovery& recovery) {
-    script_.recovery = recovery;
-    const ActorRef actor = Spawn();
-    Lines log = TakeLog();
-    if (kit_.IsAlive(actor)) StopAndWait(actor);
-    script_.log.clear();
-    return log;
-  };
   const auto expect_failure = [&](const Recovery& recovery, const std::string& text) {
-    const Lines log = recover(recovery);
+    const Lines log = RecoverBy(recovery);
     ASSERT_GE(log.size(), 2u);
     EXPECT_TRUE(absl::StartsWith(log[log.size() - 2], "recovery failed on nothing: ")) << log[log.size() - 2];
     EXPECT_TRUE(absl::StrContains(log[log.size() - 2], text)) << log[log.size() - 2];
@@ -709,17 +702,17 @@ TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNe
   save(3, "of a newer program", "");
   save(4, "of a newer program", "");
   kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "cannot be read and is passed over"}, 2, [&] {
-    EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
+    EXPECT_EQ(RecoverBy({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
   });
-  EXPECT_EQ(recover({.to_sequence_nr = 4}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "completed 5"}));
+  EXPECT_EQ(RecoverBy({.to_sequence_nr = 4}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "completed 5"}));
   // The bounds hold for the older one too. Without any, all events take its place.
-  EXPECT_EQ(recover({.from_snapshot = {.min_sequence_nr = 3}}),
+  EXPECT_EQ(RecoverBy({.from_snapshot = {.min_sequence_nr = 3}}),
             (Lines{"recover 1", "recover 2", "recover 3", "recover 4", "recover 5", "completed 5"}));
   // The bound on their number may end the replay below the snapshot.
   expect_failure({.replay_max = 2}, "snapshot 4 of \"a\": ");
   // The older one needs events that are deleted. The actor cannot do without them.
   ASSERT_TRUE(journal_->DeleteTo("a", 2, NewEpoch()).Take().ok());
-  EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  EXPECT_EQ(RecoverBy({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
   ASSERT_TRUE(journal_->DeleteTo("a", 3, NewEpoch()).Take().ok());
   expect_failure({}, "\"a\": snapshot 4 cannot be read (snapshot 4 of \"a\": ");
   expect_failure({}, "), and the older snapshot 2 cannot take its place: events 3..3 are deleted");
@@ -728,7 +721,7 @@ TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNe
                  "events alone cannot take its place: events 1..3 are deleted");
   // A newer one that it can read is as good as ever.
   save(5, "fraktor.string", "12345");
-  EXPECT_EQ(recover({}), (Lines{"snapshot 5 12345", "completed 5"}));
+  EXPECT_EQ(RecoverBy({}), (Lines{"snapshot 5 12345", "completed 5"}));
   // Events that were lost are not there either.
   save(9, "of a newer program", "");
   expect_failure({},

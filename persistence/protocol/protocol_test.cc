@@ -388,7 +388,7 @@ TEST_F(JournalActorTest, DeletesNothingForAFormerWriterOrWithoutAnEpoch) {
   probe_.Send(journal_, DeleteMessagesTo{"a", 3, probe_.ref(), kInstance, owner});
   probe_.Expect<DeleteMessagesSuccess>();
   EXPECT_EQ(Replay({.persistence_id = "a"}), (Numbers{4, 5}));
-  // Nobody has opened this one.
+  // This id was never opened.
   SendWrites(probe_, WritesOf("b", 1, 5, kNoEpoch));
   probe_.Expect<WriteMessagesSuccessful>();
   for (uint64_t nr = 1; nr <= 5; ++nr) probe_.Expect<WriteMessageSuccess>();

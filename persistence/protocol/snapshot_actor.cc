@@ -73,7 +73,7 @@ void SnapshotActor::Announce(ActorContext& context, LoadSnapshot request) {
   breaker_.Run(context, operations_, announce,
                [this, &context, request = std::move(request)](const absl::Status& announced) mutable {
                  if (ErrorKindOf<JournalErrorKind>(announced) == JournalErrorKind::kFenced) {
-                   // The journal knows better who owns the id, and to load changes nothing.
+                   // The journal decides about owners, and a load changes nothing.
                    Log(context, LogLevel::kWarning,
                        absl::StrCat("the snapshot store will refuse what the owner that recovers saves and deletes. "
                                     "Either another owner has followed it already, or the journal was lost or "

@@ -418,7 +418,7 @@ TEST_F(BadInput, NamesACorruptSnapshotAndFindsTheOneBelow) {
   EXPECT_EQ((*below)->metadata.sequence_nr, 1u);
 }
 
-// PER-19: nobody can say who owns the id. Others are not concerned.
+// PER-19: the store does not know the owner of this id, and refuses it. Other ids are served.
 TEST_F(BadInput, ChangesNoSnapshotsOfAnIdWhoseOwnerCannotBeRead) {
   const std::string path = folder_.path("snapshots");
   {
