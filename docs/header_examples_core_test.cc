@@ -40,21 +40,22 @@
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/internal/actor_path_comparator.h"
 #include "fraktor/actor/path/internal/actor_path_formatter.h"
 #include "fraktor/actor/path/internal/actor_path_validator.h"
 #include "fraktor/actor/path/internal/auto_name.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
-#include "fraktor/actor/path/internal/path_segment.h"
 #include "fraktor/actor/path/internal/uri_parser.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/registry/internal/actor_path_registry.h"
-#include "fraktor/actor/registry/internal/authority_events.h"
 #include "fraktor/actor/registry/internal/path_failure.h"
 #include "fraktor/actor/registry/internal/remote_authority_registry.h"
+#include "fraktor/actor/registry/path_events.h"
 #include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/actor/selection/internal/actor_selection_resolver.h"
 #include "fraktor/actor/selection/selection.h"
@@ -63,9 +64,9 @@
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/serialization/decoder.h"
 #include "fraktor/actor/serialization/encoder.h"
-#include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/message_codec.h"
 #include "fraktor/actor/serialization/serialization_error.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
@@ -302,6 +303,19 @@ absl::Status Report(const PathFailureReporter& reporter, const ActorPath& base, 
     return reporter.Report(path.status(), {.sender = from, .recipient = text, .message = view}, now);
   }
   return absl::OkStatus();
+}
+
+TEST(HeaderExamples, PathEvents) {
+  EventStream stream;
+  std::vector<std::string> notes;
+  const auto Note = [&](std::string_view text) { notes.emplace_back(text); };
+  EventSubscription failures = stream.Listen<PathFailure>(
+      [&](const PathFailure& failure) { Note(failure.recipient); });
+  EventSubscription evictions = stream.Listen<UidReservationEvicted>(
+      [&](const UidReservationEvicted& eviction) { Note(eviction.path); });
+  const absl::Status error = absl::NotFoundError("there is no actor");
+  stream.PublishToAll(PathFailure{.error = error, .sender = "", .recipient = "/user/a", .at = {}});
+  EXPECT_EQ(notes, std::vector<std::string>{"/user/a"});
 }
 
 TEST(HeaderExamples, PathFailure) {
@@ -610,6 +624,12 @@ double DepthOf(ObservabilityHub& hub, const RuntimeToolbox& toolbox) {
   const MetricsSnapshot snapshot = hub.Snapshot(toolbox.Now());
   const Metric* depth = snapshot.Find(kMailboxDepth, {{"type", "Greeter"}});
   return depth == nullptr ? -1 : depth->value;
+}
+
+TEST(HeaderExamples, MetricTable) {
+  const MetricRow* row = FindMetricRow(kMailboxDepth);  // name, kind, unit, labels, help
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->kind, MetricKind::kGauge);
 }
 
 TEST(HeaderExamples, ObservabilityHub) {

@@ -35,6 +35,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/termination_signal.h"
+#include "fraktor/actor/testkit/log_filter.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/timer/receive_timeout.h"
@@ -70,6 +71,12 @@ class Greeter : public Actor<Greeter, Greet> {
 TEST(HeaderExamples, TypedActor) {
   TestKit kit;
   EXPECT_EQ(kit.AskAndWait(kit.Spawn<Greeter>(), Greet{"you"})->text, "Hello, you");
+}
+
+TEST(HeaderExamples, LogFilter) {
+  TestKit kit;
+  const LogFilter restarts{.level = LogLevel::kWarning, .contains = "restarts after", .path = "/user/greeter"};
+  kit.ExpectLog(restarts, 0, [] {});
 }
 
 }  // namespace typed_actor

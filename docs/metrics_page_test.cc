@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor {

@@ -10,8 +10,8 @@
 
 #include "fraktor/actor/config/remoting_config.h"
 #include "fraktor/actor/path/actor_path_parts.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/internal/actor_path_validator.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/status/status_macros.h"

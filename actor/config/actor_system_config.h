@@ -23,7 +23,7 @@
 
 #include "fraktor/actor/config/remoting_config.h"
 #include "fraktor/actor/path/actor_path_parts.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
+#include "fraktor/actor/path/guardian_segments.h"
 
 namespace fraktor::inline v0 {
 

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/prometheus_text.h"
 #include "fraktor/actor/path/path_error.h"

@@ -25,7 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/utils/sync/mutex.h"
 

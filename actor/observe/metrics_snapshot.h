@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fraktor/actor/observe/duration_histogram.h"
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/utils/strings/string_view.h"
 

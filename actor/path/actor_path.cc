@@ -10,7 +10,7 @@
 
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_uid.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/internal/path_hash.h"
 #include "fraktor/actor/path/path_authority.h"
 

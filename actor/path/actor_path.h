@@ -33,9 +33,9 @@
 
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_uid.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
-#include "fraktor/actor/path/internal/path_segment.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/path/path_segment.h"
 
 namespace fraktor::inline v0 {
 

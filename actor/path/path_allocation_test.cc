@@ -13,8 +13,8 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/internal/actor_path_formatter.h"
-#include "fraktor/actor/path/internal/path_segment.h"
 #include "fraktor/actor/path/internal/uri_parser.h"
+#include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/actor/selection/internal/actor_selection_resolver.h"
 

@@ -27,7 +27,7 @@
 #include "fraktor/actor/path/internal/actor_path_comparator.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/registry/internal/path_failure.h"
+#include "fraktor/actor/registry/path_events.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"

@@ -14,7 +14,7 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/internal/auto_name.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/internal/actor_path_registry.h"
+#include "fraktor/actor/registry/path_events.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/utils/status/typed_error.h"

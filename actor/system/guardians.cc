@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/system/system_state.h"
 #include "fraktor/utils/status/status_macros.h"
 

@@ -55,6 +55,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/internal/test_log.h"
 #include "fraktor/actor/testkit/internal/test_monitor.h"
+#include "fraktor/actor/testkit/log_filter.h"
 #include "fraktor/actor/testkit/test_failure.h"
 #include "fraktor/actor/testkit/test_probe.h"
 #include "fraktor/actor/typed/typed_actor.h"

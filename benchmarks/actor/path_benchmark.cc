@@ -16,7 +16,7 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/internal/actor_path_formatter.h"
-#include "fraktor/actor/path/internal/path_segment.h"
+#include "fraktor/actor/path/path_segment.h"
 
 #include "re2/re2.h"
 

@@ -15,7 +15,7 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/serialization/internal/system_codecs.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
 #include "fraktor/cluster/identity/check_authority.h"

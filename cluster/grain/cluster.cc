@@ -24,7 +24,7 @@
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/serialization/internal/system_codecs.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/cluster/grain/cluster_metrics.h"

@@ -11,7 +11,7 @@
 
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/path/path_authority.h"
-#include "fraktor/actor/registry/internal/authority_events.h"
+#include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/remote/association/peer_info.h"
 #include "fraktor/remote/association/remote_events.h"

@@ -56,7 +56,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/codec.h"
-#include "fraktor/actor/serialization/internal/system_codecs.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/cluster/grain/cluster.h"

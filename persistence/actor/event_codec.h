@@ -18,7 +18,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/serialization/codec_registry.h"
-#include "fraktor/actor/serialization/internal/system_codecs.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/persistent_repr.h"

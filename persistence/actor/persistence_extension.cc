@@ -8,7 +8,7 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/serialization/internal/system_codecs.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
 #include "fraktor/persistence/actor/writer_base.h"

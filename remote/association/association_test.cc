@@ -17,7 +17,7 @@
 #include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/path/actor_path_parser.h"
-#include "fraktor/actor/registry/internal/authority_events.h"
+#include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/selection/selection.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/remote/association/nodes_fixture.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"

@@ -21,7 +21,7 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/mailbox/overflow/overflow_answer.h"
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/testkit/test_kit.h"

@@ -17,8 +17,8 @@
 #include <cstdint>
 
 #include "fraktor/actor/event/dead_letter_reason.h"
-#include "fraktor/actor/observe/internal/metric_table.h"
 #include "fraktor/actor/observe/internal/observed_id.h"
+#include "fraktor/actor/observe/metric_table.h"
 
 namespace fraktor::inline v0 {
 

@@ -29,8 +29,8 @@
 
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/observe/duration_histogram.h"
-#include "fraktor/actor/observe/internal/metric_table.h"
 #include "fraktor/actor/observe/internal/observed_id.h"
+#include "fraktor/actor/observe/metric_table.h"
 
 namespace fraktor::inline v0 {
 

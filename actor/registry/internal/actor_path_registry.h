@@ -42,7 +42,6 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/config/actor_system_config.h"
-#include "fraktor/actor/event/event_type.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_uid.h"
 #include "fraktor/actor/path/pid.h"
@@ -59,14 +58,6 @@ struct UidReservation {
   ActorUid uid = {};
   Pid pid = {};
   Instant deadline = {};
-};
-
-// A reservation that was evicted before it expired, because there were too many.
-struct UidReservationEvicted {
-  static constexpr EventInfo<UidReservationEvicted> kEvent{"UidReservationEvicted"};
-  std::string_view path;
-  ActorUid uid;
-  Instant reserved_until;
 };
 
 struct ActorPathRegistryOptions {

@@ -29,6 +29,7 @@
 #include "fraktor/actor/registry/internal/compact_name.h"
 #include "fraktor/actor/registry/internal/path_failure.h"
 #include "fraktor/actor/registry/internal/path_index.h"
+#include "fraktor/actor/registry/path_events.h"
 #include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/actor/selection/internal/actor_selection_resolver.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -4,6 +4,7 @@
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/registry/path_events.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 

@@ -12,26 +12,13 @@
 #ifndef FRAKTOR_ACTOR_REGISTRY_INTERNAL_PATH_FAILURE_H_
 #define FRAKTOR_ACTOR_REGISTRY_INTERNAL_PATH_FAILURE_H_
 
-#include <string_view>
-
 #include "absl/status/status.h"
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
-#include "fraktor/actor/event/event_type.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
-
-// A message could not be sent, because its path leads nowhere. A view that is valid during the
-// publication.
-struct PathFailure {
-  static constexpr EventInfo<PathFailure> kEvent{"PathFailure"};
-  const absl::Status& error;  // with an ActorPathErrorKind or a PathResolutionErrorKind
-  std::string_view sender;
-  std::string_view recipient;  // as it was written; may be malformed
-  Instant at;
-};
 
 class PathFailureReporter {
  public:

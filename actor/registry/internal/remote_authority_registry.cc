@@ -10,7 +10,7 @@
 
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/internal/authority_events.h"
+#include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 

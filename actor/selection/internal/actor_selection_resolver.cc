@@ -12,7 +12,7 @@
 
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_uid.h"
-#include "fraktor/actor/path/internal/guardian_segments.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/utils/status/status_macros.h"

@@ -12,7 +12,7 @@
 #include "fraktor/actor/mailbox/internal/mailbox_limits.h"
 #include "fraktor/actor/mailbox/overflow/overflow_answer.h"
 #include "fraktor/actor/mailbox/overflow/overflow_policy.h"
-#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/actor/send/mailing.h"

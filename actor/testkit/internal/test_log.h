@@ -17,16 +17,10 @@
 
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/testkit/internal/test_monitor.h"
+#include "fraktor/actor/testkit/log_filter.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
-
-// Selects lines of a log. An empty member matches all lines.
-struct LogFilter {
-  LogLevel level = LogLevel::kDebug;  // The lowest level.
-  std::string contains = {};          // A part of the text.
-  std::string path = {};              // The end of the actor's path: "/user/cart".
-};
 
 class TestLogSink final : public LogSink {
  public:

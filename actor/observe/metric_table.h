@@ -1,6 +1,8 @@
 // The metrics of an actor system: one row for each. The snapshot, the text for Prometheus and
 // docs/metrics.md come from these rows.
 //
+//   const MetricRow* row = FindMetricRow(kMailboxDepth);  // name, kind, unit, labels, help
+//
 // To add a counter of the runtime: write its name and its row here, with the values of its label,
 // and call Count(CounterOf(name) + value) of WorkerMetrics or ForeignMetrics in the place that
 // counts. //docs:metrics_page_test prints the line for the page. Metrics of other kinds need their
@@ -8,8 +10,8 @@
 //
 // An application adds metrics of its own by ObservabilityHub::AddCounter, AddGauge and AddMetric. A
 // node of a cluster does (fraktor/cluster/grain/cluster_metrics.h).
-#ifndef FRAKTOR_ACTOR_OBSERVE_INTERNAL_METRIC_TABLE_H_
-#define FRAKTOR_ACTOR_OBSERVE_INTERNAL_METRIC_TABLE_H_
+#ifndef FRAKTOR_ACTOR_OBSERVE_METRIC_TABLE_H_
+#define FRAKTOR_ACTOR_OBSERVE_METRIC_TABLE_H_
 
 #include <array>
 #include <cstddef>
@@ -134,4 +136,4 @@ consteval size_t CounterOf(std::string_view name) {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_OBSERVE_INTERNAL_METRIC_TABLE_H_
+#endif  // FRAKTOR_ACTOR_OBSERVE_METRIC_TABLE_H_

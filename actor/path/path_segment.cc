@@ -1,4 +1,4 @@
-#include "fraktor/actor/path/internal/path_segment.h"
+#include "fraktor/actor/path/path_segment.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "fraktor/actor/registry/internal/authority_events.h"
+#include "fraktor/actor/registry/authority_events.h"
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "fraktor/actor/serialization/internal/system_codecs.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 
 #include <string>
 #include <string_view>

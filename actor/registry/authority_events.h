@@ -7,8 +7,8 @@
 //       [&](const QuarantinedEvent& change) { Note(change.authority); });                    // only quarantines
 //
 // Events are views that are valid during the publication.
-#ifndef FRAKTOR_ACTOR_REGISTRY_INTERNAL_AUTHORITY_EVENTS_H_
-#define FRAKTOR_ACTOR_REGISTRY_INTERNAL_AUTHORITY_EVENTS_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
+#define FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -73,4 +73,4 @@ struct InvalidAssociation {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_REGISTRY_INTERNAL_AUTHORITY_EVENTS_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_

@@ -9,8 +9,8 @@
 // /remote.
 //
 // Thread safety: free functions over values.
-#ifndef FRAKTOR_ACTOR_PATH_INTERNAL_GUARDIAN_SEGMENTS_H_
-#define FRAKTOR_ACTOR_PATH_INTERNAL_GUARDIAN_SEGMENTS_H_
+#ifndef FRAKTOR_ACTOR_PATH_GUARDIAN_SEGMENTS_H_
+#define FRAKTOR_ACTOR_PATH_GUARDIAN_SEGMENTS_H_
 
 #include <optional>
 #include <string_view>
@@ -31,4 +31,4 @@ class GuardianSegments {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_PATH_INTERNAL_GUARDIAN_SEGMENTS_H_
+#endif  // FRAKTOR_ACTOR_PATH_GUARDIAN_SEGMENTS_H_

@@ -1,4 +1,4 @@
-#include "fraktor/actor/path/internal/guardian_segments.h"
+#include "fraktor/actor/path/guardian_segments.h"
 
 #include <array>
 #include <cstddef>

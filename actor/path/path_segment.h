@@ -6,8 +6,8 @@
 // Two segments are equal if their texts are equal: `%2d` is not `-`.
 //
 // Thread safety: immutable values.
-#ifndef FRAKTOR_ACTOR_PATH_INTERNAL_PATH_SEGMENT_H_
-#define FRAKTOR_ACTOR_PATH_INTERNAL_PATH_SEGMENT_H_
+#ifndef FRAKTOR_ACTOR_PATH_PATH_SEGMENT_H_
+#define FRAKTOR_ACTOR_PATH_PATH_SEGMENT_H_
 
 #include <cstdint>
 #include <string>
@@ -45,4 +45,4 @@ class PathSegment {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_PATH_INTERNAL_PATH_SEGMENT_H_
+#endif  // FRAKTOR_ACTOR_PATH_PATH_SEGMENT_H_

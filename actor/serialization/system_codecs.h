@@ -5,8 +5,8 @@
 //   absl::StatusOr<const MessageCodec*> codec = codecs.Encode(event, bytes, {.refs = &refs});
 //
 // Thread safety: any thread may call anything.
-#ifndef FRAKTOR_ACTOR_SERIALIZATION_INTERNAL_SYSTEM_CODECS_H_
-#define FRAKTOR_ACTOR_SERIALIZATION_INTERNAL_SYSTEM_CODECS_H_
+#ifndef FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_
+#define FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_
 
 #include <string>
 #include <string_view>
@@ -42,4 +42,4 @@ class PathRefs final : public ActorRefCodec {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_SERIALIZATION_INTERNAL_SYSTEM_CODECS_H_
+#endif  // FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_
