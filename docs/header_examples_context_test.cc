@@ -41,6 +41,7 @@ using actor_internal::ActorWorker;
 using actor_internal::DeferredTarget;
 using actor_internal::ForeignBurst;
 using actor_internal::ReadyKeeper;
+using actor_internal::RefusedMisuse;
 
 namespace {
 

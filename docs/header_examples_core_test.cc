@@ -139,6 +139,26 @@ struct fraktor::Codec<by_hand::Deposited> {
 };
 
 namespace fraktor {
+
+using actor_internal::ActorPathRegistry;
+using actor_internal::ActorSelectionResolver;
+using actor_internal::ForeignMetrics;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
+using actor_internal::NodePoolStats;
+using actor_internal::ObservedId;
+using actor_internal::PathFailureReporter;
+using actor_internal::RemoteAuthorityRegistry;
+using actor_internal::TypeName;
+using actor_internal::WorkerMetrics;
+using path_internal::ActorPathComparator;
+using path_internal::ActorPathFormatter;
+using path_internal::ActorPathValidator;
+using path_internal::AutoName;
+using path_internal::ParseAutoName;
+using path_internal::UriParser;
+using path_internal::UriParts;
+
 namespace {
 
 namespace paths {

@@ -4,6 +4,10 @@ namespace fraktor::inline v0 {
 
 using actor_internal::ActorSlot;
 using actor_internal::ActorTree;
+using actor_internal::kNodeAlignment;
+using actor_internal::NodeBytes;
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
 
 namespace {
 

@@ -68,8 +68,8 @@ class ActorProps {
   virtual void PrepareRouter(actor_internal::ActorTree& tree, actor_internal::ActorSlot& slot) const;
 
   // Makes an instance. Throws the exceptions of its constructor, and std::bad_alloc.
-  ActorInstance* Make(NodeCache& cache) const;
-  void Unmake(NodeCache& cache, ActorInstance* instance) const noexcept;
+  ActorInstance* Make(actor_internal::NodeCache& cache) const;
+  void Unmake(actor_internal::NodeCache& cache, ActorInstance* instance) const noexcept;
 
   // Counts the users of a recipe: actors and PropsPtr. The last one deletes it. Recipes of PropsOf
   // are never deleted.
@@ -103,7 +103,7 @@ class ActorProps {
   const bool is_static_;
   const bool has_plain_mailbox_;
   const bool is_pooled_;
-  const NodeClass node_class_;
+  const actor_internal::NodeClass node_class_;
   mutable std::atomic<uint32_t> users_{1};
   mutable std::atomic<uint64_t> memo_{0};
 };
@@ -158,7 +158,7 @@ class PropsWithArguments final : public ActorProps {
 template <class T>
 const ActorProps& PropsOf() {
   static const auto& props =
-      *new props_internal::PropsWithArguments<T>(TypeName<T>(), PropsOptions(), /*is_static=*/true);
+      *new props_internal::PropsWithArguments<T>(actor_internal::TypeName<T>(), PropsOptions(), /*is_static=*/true);
   return props;
 }
 
@@ -166,7 +166,7 @@ const ActorProps& PropsOf() {
 template <class A, class Instance, class... Args>
 PropsPtr MakePropsFor(const PropsOptions& options, Args&&... args) {
   return PropsPtr(new props_internal::PropsWithArguments<Instance, std::decay_t<Args>...>(
-      TypeName<A>(), options, /*is_static=*/false, std::forward<Args>(args)...));
+      actor_internal::TypeName<A>(), options, /*is_static=*/false, std::forward<Args>(args)...));
 }
 
 // A recipe of T with options and the arguments of its constructor.

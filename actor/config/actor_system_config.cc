@@ -19,6 +19,8 @@
 
 namespace fraktor::inline v0 {
 
+using path_internal::ActorPathValidator;
+
 absl::Status ActorSystemConfig::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(
       Annotate(ActorPathValidator::ValidateSystemName(system_name), "ActorSystemConfig.system_name"));

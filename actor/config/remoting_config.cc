@@ -12,6 +12,8 @@
 
 namespace fraktor::inline v0 {
 
+using path_internal::ActorPathValidator;
+
 absl::Status RemotingConfig::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(
       Annotate(ActorPathValidator::ValidateHost(canonical_hostname), "RemotingConfig.canonical_hostname"));

@@ -23,6 +23,7 @@ namespace fraktor::inline v0 {
 using actor_internal::ActorSlotTable;
 using actor_internal::ActorWorker;
 using actor_internal::EnvelopeList;
+using actor_internal::IsMisuseFatal;
 using actor_internal::SlotExtension;
 using actor_internal::SystemCore;
 using actor_internal::TurnState;

@@ -42,6 +42,7 @@ using actor_internal::ErrorOfAsk;
 using actor_internal::InvokerTest;
 using actor_internal::Mark;
 using actor_internal::Number;
+using actor_internal::WorkerMetrics;
 
 namespace {
 

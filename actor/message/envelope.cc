@@ -10,6 +10,11 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::kNodeAlignment;
+using actor_internal::NodeBytes;
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+
 // Checks the picture at the top of envelope.h. A class with a base has no standard layout, but gcc
 // and clang know its offsets.
 struct EnvelopeLayout {

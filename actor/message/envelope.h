@@ -49,7 +49,7 @@ struct MessageTrace {
 };
 static_assert(sizeof(MessageTrace) == kTraceBytes && std::is_trivially_copyable_v<MessageTrace>);
 
-class alignas(kNodeAlignment) Envelope : public InboxNode {
+class alignas(actor_internal::kNodeAlignment) Envelope : public InboxNode {
  public:
   Envelope(const Envelope&) = delete;
   Envelope& operator=(const Envelope&) = delete;
@@ -113,15 +113,18 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   bool has_trace() const { return (tag_ & kHasTrace) != 0; }
   // Null unless the envelope was made with a trace.
   MessageTrace* trace() {
-    return has_trace() ? std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)))
+    return has_trace() ? std::launder(
+                             static_cast<MessageTrace*>(Storage(actor_internal::NodeBytes(node_class()) - kTraceBytes)))
                        : nullptr;
   }
 
-  NodeClass node_class() const { return static_cast<NodeClass>(tag_ >> kNodeClassShift & kNodeClassMask); }
+  actor_internal::NodeClass node_class() const {
+    return static_cast<actor_internal::NodeClass>(tag_ >> kNodeClassShift & kNodeClassMask);
+  }
 
  private:
   friend struct EnvelopeFactory;
-  friend void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept;
+  friend void EndEnvelope(actor_internal::NodeCache& cache, Envelope* envelope) noexcept;
   friend struct EnvelopeLayout;
 
   static constexpr uintptr_t kSystem = 1;
@@ -132,7 +135,7 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   static constexpr uintptr_t kFlags = alignof(MessageType) - 1;
   static_assert((kSystem | kHasTrace | kNeedsRelease | kNodeClassMask << kNodeClassShift) <= kFlags);
 
-  Envelope(const MessageType* type, NodeClass node_class, uintptr_t flags, ActorRef sender)
+  Envelope(const MessageType* type, actor_internal::NodeClass node_class, uintptr_t flags, ActorRef sender)
       : tag_(reinterpret_cast<uintptr_t>(type) | flags | static_cast<uintptr_t>(node_class) << kNodeClassShift),
         sender_(sender) {}
   ~Envelope() = default;
@@ -146,13 +149,13 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
 };
 
 // Destroys the message and gives the node to `cache`, which must be the cache of this thread.
-inline void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept {
+inline void EndEnvelope(actor_internal::NodeCache& cache, Envelope* envelope) noexcept {
   // Most messages: nothing to destroy, in a small node.
   if ((envelope->tag_ & (Envelope::kNeedsRelease | Envelope::kNodeClassMask << Envelope::kNodeClassShift)) == 0)
       [[likely]] {
-    static_assert(static_cast<int>(NodeClass::k64) == 0);
+    static_assert(static_cast<int>(actor_internal::NodeClass::k64) == 0);
     envelope->~Envelope();
-    cache.Free(NodeClass::k64, envelope);
+    cache.Free(actor_internal::NodeClass::k64, envelope);
     return;
   }
   if ((envelope->tag_ & Envelope::kNeedsRelease) != 0) {
@@ -160,13 +163,15 @@ inline void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept {
     const MessageType* const type = envelope->type();
     type->release()(envelope->Storage(type->offset()));
   }
-  const NodeClass node_class = envelope->node_class();
+  const actor_internal::NodeClass node_class = envelope->node_class();
   envelope->~Envelope();
   cache.Free(node_class, envelope);
 }
 
 struct EnvelopeEnder {
-  void operator()(Envelope* envelope) const noexcept { EndEnvelope(NodeCache::OfThisThread(), envelope); }
+  void operator()(Envelope* envelope) const noexcept {
+    EndEnvelope(actor_internal::NodeCache::OfThisThread(), envelope);
+  }
 };
 
 // Owns an envelope. Ends it on the current thread.
@@ -175,8 +180,8 @@ using EnvelopePtr = std::unique_ptr<Envelope, EnvelopeEnder>;
 // For the functions below.
 struct EnvelopeFactory {
   template <class M, class... Args>
-  static Envelope* Make(NodeCache& cache, NodeClass node_class, ActorRef sender, const MessageTrace* trace,
-                        Args&&... args) {
+  static Envelope* Make(actor_internal::NodeCache& cache, actor_internal::NodeClass node_class, ActorRef sender,
+                        const MessageTrace* trace, Args&&... args) {
     constexpr bool kNeedsRelease = MessageLayout<M>::kIsOnHeap || !std::is_trivially_destructible_v<M>;
     const uintptr_t flags =
         (kNeedsRelease ? Envelope::kNeedsRelease : 0) | (trace != nullptr ? Envelope::kHasTrace : 0);
@@ -185,19 +190,20 @@ struct EnvelopeFactory {
     GiveBack give_back{cache, node_class, node};
     message_internal::Construct<M>(envelope->Storage(MessageLayout<M>::kOffset), std::forward<Args>(args)...);
     give_back.node = nullptr;
-    if (trace != nullptr) ::new (envelope->Storage(NodeBytes(node_class) - kTraceBytes)) MessageTrace(*trace);
+    if (trace != nullptr)
+      ::new (envelope->Storage(actor_internal::NodeBytes(node_class) - kTraceBytes)) MessageTrace(*trace);
     return envelope;
   }
 
   // Returns null if the type cannot be copied.
-  static Envelope* Copy(NodeCache& cache, Envelope& from);
-  static Envelope* MoveToTraced(NodeCache& cache, Envelope& from, const MessageTrace& trace);
+  static Envelope* Copy(actor_internal::NodeCache& cache, Envelope& from);
+  static Envelope* MoveToTraced(actor_internal::NodeCache& cache, Envelope& from, const MessageTrace& trace);
 
  private:
   // Frees the node if the constructor of a message throws.
   struct GiveBack {
-    NodeCache& cache;
-    NodeClass node_class;
+    actor_internal::NodeCache& cache;
+    actor_internal::NodeClass node_class;
     void* node;
     ~GiveBack() {
       if (node != nullptr) cache.Free(node_class, node);
@@ -208,31 +214,32 @@ struct EnvelopeFactory {
 // Makes an envelope with a message M(args...), or M{args...} if M is an aggregate. Throws what the
 // constructor of M throws, and std::bad_alloc; then nothing leaks.
 template <class M, class... Args>
-EnvelopePtr MakeEnvelope(NodeCache& cache, ActorRef sender, Args&&... args) {
+EnvelopePtr MakeEnvelope(actor_internal::NodeCache& cache, ActorRef sender, Args&&... args) {
   return EnvelopePtr(
       EnvelopeFactory::Make<M>(cache, MessageLayout<M>::kNodeClass, sender, nullptr, std::forward<Args>(args)...));
 }
 template <class M, class... Args>
 EnvelopePtr MakeEnvelope(ActorRef sender, Args&&... args) {
-  return MakeEnvelope<M>(NodeCache::OfThisThread(), sender, std::forward<Args>(args)...);
+  return MakeEnvelope<M>(actor_internal::NodeCache::OfThisThread(), sender, std::forward<Args>(args)...);
 }
 
 // The same with a trace, for the few messages that are sampled or traced.
 template <class M, class... Args>
-EnvelopePtr MakeTracedEnvelope(NodeCache& cache, ActorRef sender, const MessageTrace& trace, Args&&... args) {
+EnvelopePtr MakeTracedEnvelope(actor_internal::NodeCache& cache, ActorRef sender, const MessageTrace& trace,
+                               Args&&... args) {
   return EnvelopePtr(
       EnvelopeFactory::Make<M>(cache, MessageLayout<M>::kTracedNodeClass, sender, &trace, std::forward<Args>(args)...));
 }
 
 // Moves the message to a node with room for a trace, for a caller that decides late to sample it.
 // The envelope must have no trace yet.
-inline EnvelopePtr WithTrace(NodeCache& cache, EnvelopePtr envelope, const MessageTrace& trace) {
+inline EnvelopePtr WithTrace(actor_internal::NodeCache& cache, EnvelopePtr envelope, const MessageTrace& trace) {
   return EnvelopePtr(EnvelopeFactory::MoveToTraced(cache, *envelope, trace));
 }
 
 // Returns a copy with the same message, sender, target word, trace and system flag. Returns null if
 // the message cannot be copied. Throws what its copy constructor throws, and std::bad_alloc.
-inline EnvelopePtr CopyEnvelope(NodeCache& cache, const Envelope& envelope) {
+inline EnvelopePtr CopyEnvelope(actor_internal::NodeCache& cache, const Envelope& envelope) {
   return EnvelopePtr(EnvelopeFactory::Copy(cache, const_cast<Envelope&>(envelope)));
 }
 

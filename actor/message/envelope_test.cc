@@ -20,6 +20,12 @@
 #include "fraktor/utils/queue/inbox.h"
 
 namespace fraktor {
+
+using actor_internal::kNodeClasses;
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
+
 namespace {
 
 alignas(64) char slot_of_sender[64];

@@ -81,14 +81,19 @@ inline constexpr size_t kTraceBytes = 40;     // at the end of the nodes of samp
 template <class M>
 struct MessageLayout {
   static constexpr size_t kInNodeOffset = (kMessageOffset + alignof(M) - 1) / alignof(M) * alignof(M);
-  static constexpr bool kIsOnHeap = kInNodeOffset + sizeof(M) > NodeBytes(NodeClass::k128);
+  static constexpr bool kIsOnHeap = kInNodeOffset + sizeof(M) >
+                                    actor_internal::NodeBytes(actor_internal::NodeClass::k128);
   // For a message on the heap the node holds a pointer.
   static constexpr size_t kOffset = kIsOnHeap ? kMessageOffset : kInNodeOffset;
   static constexpr size_t kEnd = kOffset + (kIsOnHeap ? sizeof(void*) : sizeof(M));
 
-  static constexpr NodeClass kNodeClass = kEnd <= NodeBytes(NodeClass::k64) ? NodeClass::k64 : NodeClass::k128;
-  static constexpr NodeClass kTracedNodeClass =
-      kEnd + kTraceBytes <= NodeBytes(NodeClass::k128) ? NodeClass::k128 : NodeClass::k192;
+  static constexpr actor_internal::NodeClass kNodeClass =
+      kEnd <= actor_internal::NodeBytes(actor_internal::NodeClass::k64) ? actor_internal::NodeClass::k64
+                                                                        : actor_internal::NodeClass::k128;
+  static constexpr actor_internal::NodeClass kTracedNodeClass =
+      kEnd + kTraceBytes <= actor_internal::NodeBytes(actor_internal::NodeClass::k128)
+          ? actor_internal::NodeClass::k128
+          : actor_internal::NodeClass::k192;
 };
 
 namespace message_internal {
@@ -237,8 +242,8 @@ class alignas(64) MessageType {
                                                                                      : &message_internal::Release<M>),
         copy_(std::is_copy_constructible_v<M> ? &message_internal::Copy<M> : nullptr),
         move_(std::is_trivially_copyable_v<M> || MessageLayout<M>::kIsOnHeap ? nullptr : &message_internal::Move<M>),
-        name_(TypeName<M>()),
-        name_hash_(HashOfTypeName(TypeName<M>())),
+        name_(actor_internal::TypeName<M>()),
+        name_hash_(actor_internal::HashOfTypeName(actor_internal::TypeName<M>())),
         routing_key_(routing_key_internal::FunctionFor<M>()),
         size_(sizeof(M)),
         offset_(MessageLayout<M>::kOffset),
@@ -288,8 +293,8 @@ class alignas(64) MessageType {
   size_t offset() const { return offset_; }
   bool is_on_heap() const { return is_on_heap_; }
 
-  NodeClass node_class() const { return node_class_; }
-  NodeClass traced_node_class() const { return traced_node_class_; }
+  actor_internal::NodeClass node_class() const { return node_class_; }
+  actor_internal::NodeClass traced_node_class() const { return traced_node_class_; }
 
  private:
   ReleaseFunction release_;
@@ -300,8 +305,8 @@ class alignas(64) MessageType {
   RoutingKeyFunction routing_key_;
   uint32_t size_;
   uint8_t offset_;
-  NodeClass node_class_ : 2;
-  NodeClass traced_node_class_ : 2;
+  actor_internal::NodeClass node_class_ : 2;
+  actor_internal::NodeClass traced_node_class_ : 2;
   bool is_on_heap_ : 1;
   bool is_control_ : 1;
   bool leaves_receive_timeout_ : 1;

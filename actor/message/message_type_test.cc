@@ -30,6 +30,10 @@ template <>
 inline constexpr bool fraktor::kIsControlMessage<shop::Pause> = true;
 
 namespace fraktor {
+
+using actor_internal::HashOfTypeName;
+using actor_internal::NodeClass;
+
 namespace {
 
 template <size_t kSize, size_t kAlignment>

@@ -6,14 +6,14 @@
 #define FRAKTOR_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 FRAKTOR_PLUGIN_EXPORT const fraktor::MessageType* PluginTypeOfShared() {
-  return fraktor::MessageTypeOf<plugin::Shared>();
+  return fraktor::MessageTypeOf<plugin_internal::Shared>();
 }
 
 FRAKTOR_PLUGIN_EXPORT fraktor::Envelope* PluginMakeShared(const char* text) {
-  return fraktor::MakeEnvelope<plugin::Shared>(fraktor::ActorRef(), text).release();
+  return fraktor::MakeEnvelope<plugin_internal::Shared>(fraktor::ActorRef(), text).release();
 }
 
 FRAKTOR_PLUGIN_EXPORT bool PluginEndShared(fraktor::Envelope* envelope) {
   const fraktor::EnvelopePtr owned(envelope);
-  return owned->Is<plugin::Shared>();
+  return owned->Is<plugin_internal::Shared>();
 }

@@ -12,6 +12,11 @@
 #include "fraktor/actor/ref/actor_ref.h"
 
 namespace fraktor {
+
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
+
 namespace {
 
 class PluginTest : public ::testing::Test {
@@ -39,23 +44,24 @@ class PluginTest : public ::testing::Test {
 };
 
 TEST_F(PluginTest, HasTheSameTableForTheSameType) {
-  EXPECT_EQ(Find<plugin::TypeOfShared>("PluginTypeOfShared")(), MessageTypeOf<plugin::Shared>());
+  EXPECT_EQ(Find<plugin_internal::TypeOfShared>("PluginTypeOfShared")(), MessageTypeOf<plugin_internal::Shared>());
 }
 
 TEST_F(PluginTest, MakesMessagesThatTheProgramKnows) {
   const size_t before = NodesInUse();
-  EnvelopePtr envelope(Find<plugin::MakeShared>("PluginMakeShared")("from the plugin, and longer than a short string"));
-  ASSERT_TRUE(envelope->Is<plugin::Shared>());
-  EXPECT_EQ(envelope->As<plugin::Shared>().text, "from the plugin, and longer than a short string");
+  EnvelopePtr envelope(
+      Find<plugin_internal::MakeShared>("PluginMakeShared")("from the plugin, and longer than a short string"));
+  ASSERT_TRUE(envelope->Is<plugin_internal::Shared>());
+  EXPECT_EQ(envelope->As<plugin_internal::Shared>().text, "from the plugin, and longer than a short string");
   envelope.reset();
   EXPECT_EQ(NodesInUse(), before);
 }
 
 TEST_F(PluginTest, KnowsTheMessagesOfTheProgram) {
   const size_t before = NodesInUse();
-  EXPECT_TRUE(Find<plugin::EndShared>("PluginEndShared")(
-      MakeEnvelope<plugin::Shared>(ActorRef(), "from the program, and longer than a short string").release()));
-  EXPECT_FALSE(Find<plugin::EndShared>("PluginEndShared")(MakeEnvelope<int>(ActorRef(), 1).release()));
+  EXPECT_TRUE(Find<plugin_internal::EndShared>("PluginEndShared")(
+      MakeEnvelope<plugin_internal::Shared>(ActorRef(), "from the program, and longer than a short string").release()));
+  EXPECT_FALSE(Find<plugin_internal::EndShared>("PluginEndShared")(MakeEnvelope<int>(ActorRef(), 1).release()));
   EXPECT_EQ(NodesInUse(), before) << "the pool is one";
 }
 

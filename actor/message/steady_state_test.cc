@@ -19,6 +19,12 @@
 #include "fraktor/utils/testing/counted_allocations.h"
 
 namespace fraktor {
+
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
+using actor_internal::NodesPerMagazine;
+
 namespace {
 
 template <size_t kBytes>

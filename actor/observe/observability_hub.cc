@@ -28,6 +28,16 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ForeignMetrics;
+using actor_internal::IsObservedActor;
+using actor_internal::kObservedActors;
+using actor_internal::kObservedIds;
+using actor_internal::kObservedTypes;
+using actor_internal::kOtherTypes;
+using actor_internal::ObservedId;
+using actor_internal::WorkerMetrics;
+
 namespace {
 
 absl::Status CheckRange(const char* option, size_t value, size_t least, size_t most) {

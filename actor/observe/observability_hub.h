@@ -60,13 +60,13 @@ struct ObservabilityOptions {
   // From 1 to 4096. Further workers are refused.
   size_t max_workers = 1024;
   // The number of types with counters; "other" counts all later types. From 1 to kObservedTypes.
-  size_t max_types = kObservedTypes;
+  size_t max_types = actor_internal::kObservedTypes;
   // The number of types, the first ones, with durations of their own; "other" has the rest. From 1
   // to kObservedTypes.
   size_t max_timed_types = 256;
   // The number of actors that may be observed alone at one time. At most kObservedActors. Further
   // actors are refused.
-  size_t max_actors = kObservedActors;
+  size_t max_actors = actor_internal::kObservedActors;
   // Metrics of others, each set of labels counted. At most 65536. A further one is refused.
   size_t max_gauges = 1024;
   // The sets of labels that one of those names may have. From 1 to 65536. A further one is refused.
@@ -89,25 +89,25 @@ class ObservabilityHub {
 
   // Returns the id of a type; kOtherTypes if there are too many types. Takes a lock: keep the
   // result.
-  ObservedId TypeId(std::string_view type_name);
+  actor_internal::ObservedId TypeId(std::string_view type_name);
 
   // Observes one actor alone, until its id is released. ActorSystem::Observe calls it for actors.
   // ResourceExhausted if there are too many, AlreadyExists if the actor is observed already.
   // kOtherTypes if the hub is off.
-  absl::StatusOr<ObservedId> RegisterActor(std::string_view type_name, std::string_view actor_name);
+  absl::StatusOr<actor_internal::ObservedId> RegisterActor(std::string_view type_name, std::string_view actor_name);
   // Returns false and does nothing if the id belongs to no observed actor.
-  bool Release(ObservedId id);
+  bool Release(actor_internal::ObservedId id);
   // The type of an id. "other" for an unused id.
-  std::string TypeNameOf(ObservedId id);
+  std::string TypeNameOf(actor_internal::ObservedId id);
 
   // Returns the counters of a worker that starts at `now`; null if the hub is off. Valid until
   // RemoveWorker. ResourceExhausted if there are too many, AlreadyExists if the name is in use.
-  absl::StatusOr<WorkerMetrics*> AddWorker(std::string_view name, Instant now);
+  absl::StatusOr<actor_internal::WorkerMetrics*> AddWorker(std::string_view name, Instant now);
   // Removes a worker that has ended. Its counts stay in the totals. Null does nothing.
-  void RemoveWorker(const WorkerMetrics* metrics);
+  void RemoveWorker(const actor_internal::WorkerMetrics* metrics);
 
   // The counters of all other threads; null if the hub is off.
-  ForeignMetrics* foreign() { return foreign_; }
+  actor_internal::ForeignMetrics* foreign() { return foreign_; }
 
   // Calls `read` at each snapshot, in the thread that takes it, for as long as the registration
   // lives. If `read` throws, that snapshot does not have the metric. `read` must not take a
@@ -143,28 +143,29 @@ class ObservabilityHub {
     std::unique_ptr<DurationTotals> durations = nullptr;
   };
   struct WorkerRecord {
-    std::unique_ptr<WorkerMetrics> metrics;
+    std::unique_ptr<actor_internal::WorkerMetrics> metrics;
     Instant since;
     int64_t busy_ns = 0;
     double ratio = 0;
   };
   struct ActorRecord {
     std::string name;
-    ObservedId type = kOtherTypes;
+    actor_internal::ObservedId type = actor_internal::kOtherTypes;
     bool observed = false;
   };
-  using ActorKey = std::pair<ObservedId, std::string>;
+  using ActorKey = std::pair<actor_internal::ObservedId, std::string>;
 
   explicit ObservabilityHub(const ObservabilityOptions& options);
 
-  ObservedId TypeIdLocked(std::string_view type_name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t EnqueuedLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t HandledLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t PassedLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  actor_internal::ObservedId TypeIdLocked(std::string_view type_name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t EnqueuedLocked(actor_internal::ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t HandledLocked(actor_internal::ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t PassedLocked(actor_internal::ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns false if there are none.
-  bool AddDurationsLocked(ObservedId id, DurationTotals& totals) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FoldLocked(ObservedId actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  DurationTotals& CarriedDurationsLocked(ObservedId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AddDurationsLocked(actor_internal::ObservedId id, DurationTotals& totals) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FoldLocked(actor_internal::ObservedId actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  DurationTotals& CarriedDurationsLocked(actor_internal::ObservedId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void AppendMailboxesLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendDurationsLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -173,25 +174,25 @@ class ObservabilityHub {
   void AppendCountersLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The ids that are or were in use.
-  std::vector<ObservedId> IdsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<actor_internal::ObservedId> IdsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The type of an id; the id itself if it is a type.
-  ObservedId TypeOfLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HasSeriesLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  MetricLabels LabelsLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  actor_internal::ObservedId TypeOfLocked(actor_internal::ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasSeriesLocked(actor_internal::ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MetricLabels LabelsLocked(actor_internal::ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ObservabilityOptions options_;
   // Sample reads it; a worker may use an old value for a while. Pairs with nothing.
   std::atomic<uint32_t> sample_every_;
-  ForeignMetrics* const foreign_;  // null if the hub is off
+  actor_internal::ForeignMetrics* const foreign_;  // null if the hub is off
   const std::shared_ptr<GaugeTable> gauges_;
 
   Mutex mutex_;
   std::vector<std::string> type_names_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, ObservedId> type_ids_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, actor_internal::ObservedId> type_ids_ ABSL_GUARDED_BY(mutex_);
   // The index is the id minus kObservedTypes.
   std::vector<ActorRecord> actors_ ABSL_GUARDED_BY(mutex_);
-  std::map<ActorKey, ObservedId> actor_ids_ ABSL_GUARDED_BY(mutex_);
-  std::deque<ObservedId> released_ ABSL_GUARDED_BY(mutex_);
+  std::map<ActorKey, actor_internal::ObservedId> actor_ids_ ABSL_GUARDED_BY(mutex_);
+  std::deque<actor_internal::ObservedId> released_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, WorkerRecord, std::less<>> workers_ ABSL_GUARDED_BY(mutex_);
   std::vector<Carried> carried_ ABSL_GUARDED_BY(mutex_);
   DurationTotals carried_latency_ ABSL_GUARDED_BY(mutex_);

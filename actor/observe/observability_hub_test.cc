@@ -30,6 +30,15 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
+
+using actor_internal::IsObservedActor;
+using actor_internal::kObservedActors;
+using actor_internal::kObservedIds;
+using actor_internal::kObservedTypes;
+using actor_internal::kOtherTypes;
+using actor_internal::ObservedId;
+using actor_internal::WorkerMetrics;
+
 namespace {
 
 std::unique_ptr<ObservabilityHub> MakeHub(const ObservabilityOptions& options = {}) {

@@ -19,6 +19,10 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using path_internal::ActorPathValidator;
+using path_internal::UriParts;
+
 namespace {
 
 using path_internal::PathError;

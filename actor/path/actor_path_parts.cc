@@ -15,6 +15,8 @@
 
 namespace fraktor::inline v0 {
 
+using path_internal::ActorPathValidator;
+
 absl::StatusOr<ActorPathParts> ActorPathParts::Local(std::string_view system, std::string_view scheme) {
   FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateScheme(scheme));
   FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateSystemName(system));

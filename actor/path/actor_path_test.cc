@@ -33,6 +33,20 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor {
+
+using actor_internal::ActorSelectionResolver;
+using actor_internal::ResolvedSelection;
+using path_internal::ActorPathComparator;
+using path_internal::ActorPathFormatter;
+using path_internal::ActorPathValidator;
+using path_internal::AutoName;
+using path_internal::AutoNameText;
+using path_internal::kMaxUriLength;
+using path_internal::ParseAutoName;
+using path_internal::TempName;
+using path_internal::UriParser;
+using path_internal::UriParts;
+
 namespace {
 
 ActorPath Path(std::string_view text) {

@@ -39,6 +39,12 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace fraktor {
+
+using actor_internal::ActorSelectionResolver;
+using path_internal::ActorPathFormatter;
+using path_internal::UriParser;
+using path_internal::UriParts;
+
 namespace {
 
 template <class Action>

@@ -13,6 +13,8 @@
 
 namespace fraktor::inline v0 {
 
+using path_internal::ActorPathValidator;
+
 bool IsKnownProtocol(std::string_view protocol) { return protocol == "pekko" || protocol == "pekko.tcp"; }
 
 absl::StatusOr<PathAuthority> PathAuthority::Create(std::string_view protocol, std::string_view host, uint16_t port) {

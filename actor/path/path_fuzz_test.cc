@@ -24,6 +24,14 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor {
+
+using actor_internal::ActorSelectionResolver;
+using actor_internal::ResolvedSelection;
+using path_internal::ActorPathComparator;
+using path_internal::ActorPathFormatter;
+using path_internal::UriParser;
+using path_internal::UriParts;
+
 namespace {
 
 #define FRAKTOR_FUZZ_CHECK(condition)                                                \

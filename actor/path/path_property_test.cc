@@ -17,6 +17,10 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor {
+
+using path_internal::ActorPathComparator;
+using path_internal::ActorPathFormatter;
+
 namespace {
 
 class Generator {

@@ -13,6 +13,9 @@
 
 namespace fraktor::inline v0 {
 
+using path_internal::ActorPathValidator;
+using path_internal::AutoName;
+
 absl::StatusOr<PathSegment> PathSegment::Create(std::string_view name) {
   FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateUserName(name));
   return PathSegment(std::string(name));

@@ -28,6 +28,11 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor {
+
+using actor_internal::ActorSelectionResolver;
+using path_internal::ActorPathComparator;
+using path_internal::ActorPathValidator;
+
 namespace {
 
 using Kind = ActorPathErrorKind;

@@ -5,6 +5,7 @@
 namespace fraktor::inline v0 {
 
 using actor_internal::HandlerOwner;
+using actor_internal::OwnerScope;
 
 namespace {
 

@@ -43,7 +43,7 @@ using Behavior = std::function<absl::Status(ActorContext& context, Envelope& mes
 class BehaviorActor : public ActorInstance {
  public:
   // The limit of the stack. A program that exceeds it has forgotten Unbecome.
-  static constexpr size_t kMaxStacked = BehaviorStack::kMaxStacked;
+  static constexpr size_t kMaxStacked = actor_internal::BehaviorStack::kMaxStacked;
 
   BehaviorActor() = default;
   BehaviorActor(const BehaviorActor&) = delete;
@@ -80,7 +80,7 @@ class BehaviorActor : public ActorInstance {
     };
   }
 
-  BehaviorStack behaviors_;
+  actor_internal::BehaviorStack behaviors_;
 };
 
 }  // namespace fraktor::inline v0

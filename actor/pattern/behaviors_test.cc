@@ -18,6 +18,9 @@
 #include "fraktor/utils/future/task.h"
 
 namespace fraktor {
+
+using pattern_internal::PatternTest;
+
 namespace {
 
 using Lines = std::vector<std::string>;

@@ -17,6 +17,9 @@
 #include "fraktor/actor/timer/timers.h"
 
 namespace fraktor {
+
+using actor_internal::RefusedMisuse;
+
 namespace {
 
 struct Tick {};

@@ -23,6 +23,9 @@
 #include "fraktor/actor/timer/timers.h"
 
 namespace fraktor {
+
+using pattern_internal::PatternTest;
+
 namespace {
 
 enum class At { kIdle, kBusy, kLost };

@@ -13,6 +13,9 @@
 #include "fraktor/utils/future/task.h"
 
 namespace fraktor {
+
+using pattern_internal::PatternTest;
+
 namespace {
 
 using RunTest = PatternTest;

@@ -27,6 +27,7 @@ using actor_internal::CellAttachment;
 using actor_internal::EnvelopeList;
 using actor_internal::FindAttachment;
 using actor_internal::kLimitedFlag;
+using actor_internal::ObservedId;
 using actor_internal::Readmitted;
 
 namespace {

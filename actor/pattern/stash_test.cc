@@ -28,6 +28,13 @@
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using pattern_internal::Do;
+using pattern_internal::HoldUp;
+using pattern_internal::PatternTest;
+using pattern_internal::Script;
+using pattern_internal::WaitingHandler;
+
 namespace {
 
 struct Item {

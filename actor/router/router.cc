@@ -8,6 +8,9 @@
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::RouterProps;
+
 namespace {
 
 SupervisorStrategyOptions Escalating() {

@@ -49,9 +49,15 @@
 namespace fraktor {
 
 using actor_internal::ActorSlot;
+using actor_internal::LeastBusyRoutee;
+using actor_internal::LoadOfPool;
 using actor_internal::MakeRemoteSlot;
+using actor_internal::PoolLoad;
 using actor_internal::RemoteLink;
 using actor_internal::RemoteSlot;
+using actor_internal::RoutingTable;
+using router_internal::AskForRoutees;
+using router_internal::MakeStressSystem;
 
 namespace {
 

@@ -38,6 +38,10 @@
 #include "fraktor/utils/testing/sanitized.h"
 
 namespace fraktor {
+
+using router_internal::AskForRoutees;
+using router_internal::MakeStressSystem;
+
 namespace {
 
 struct Served {

@@ -21,6 +21,9 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using path_internal::kMaxUriLength;
+
 namespace {
 
 using path_internal::PathError;

@@ -32,10 +32,14 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::ActorSelectionResolver;
 using actor_internal::ActorWorker;
 using actor_internal::AnswerPromise;
 using actor_internal::FailRemoteAsk;
 using actor_internal::MayLive;
+using actor_internal::NodeCache;
+using actor_internal::PathFailureReporter;
+using actor_internal::ResolvedSelection;
 using actor_internal::SharedSender;
 
 namespace {

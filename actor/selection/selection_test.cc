@@ -36,6 +36,9 @@
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {
+
+using path_internal::ActorPathComparator;
+
 namespace {
 
 struct Ping {

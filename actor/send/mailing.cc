@@ -18,6 +18,8 @@ using actor_internal::ActorSlot;
 using actor_internal::ActorWorker;
 using actor_internal::AnswerPromise;
 using actor_internal::DispatcherTable;
+using actor_internal::ForeignMetrics;
+using actor_internal::NodeCache;
 using actor_internal::RouteMessage;
 using actor_internal::SendLimitedForeign;
 using actor_internal::SendRemote;

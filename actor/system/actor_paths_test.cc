@@ -21,6 +21,11 @@
 #include "fraktor/utils/testing/sanitized.h"
 
 namespace fraktor {
+
+using path_internal::AutoName;
+using system_internal::Act;
+using system_internal::SystemTest;
+
 namespace {
 
 class ActorPaths : public SystemTest {

@@ -50,13 +50,18 @@ namespace fraktor::inline v0 {
 
 using actor_internal::ActorLifecycle;
 using actor_internal::ActorNames;
+using actor_internal::ActorPathRegistry;
 using actor_internal::ActorTree;
 using actor_internal::ActorTreeOptions;
 using actor_internal::ActorTypes;
 using actor_internal::ActorWorker;
+using actor_internal::AllocatePooled;
 using actor_internal::ExpectForeignChildren;
 using actor_internal::FindLiving;
+using actor_internal::FreePooled;
+using actor_internal::NodeCache;
 using actor_internal::ReadyQueueScheduler;
+using actor_internal::RemoteProvider;
 using actor_internal::SchedulerState;
 using actor_internal::TaskForActor;
 

@@ -52,6 +52,7 @@ namespace actor_internal {
 class ActorNames;
 class ActorTree;
 class ReadyQueueScheduler;
+class RemoteProvider;
 }  // namespace actor_internal
 
 // The type that a message declares as its reply: Ask returns a Future<ReplyOf<Message>>.
@@ -64,7 +65,6 @@ class DeadLetters;
 class EventStream;
 class Logger;
 class ObservabilityHub;
-class RemoteProvider;
 class RunningSystemState;
 class RuntimeToolbox;
 class SystemParts;
@@ -317,9 +317,9 @@ class ActorSystem {
   const ActorSystemOptions& options() const;
 
   // Null if there is none.
-  RemoteProvider* remote_provider() const;
+  actor_internal::RemoteProvider* remote_provider() const;
   // Called once, before the system resolves paths of other systems.
-  void SetRemoteProvider(RemoteProvider* provider);
+  void SetRemoteProvider(actor_internal::RemoteProvider* provider);
   // Whether a path belongs to another system, which the RemoteProvider resolves.
   bool IsElsewhere(const ActorPath& path) const;
 

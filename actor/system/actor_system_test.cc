@@ -29,6 +29,9 @@ namespace fraktor {
 
 using actor_internal::ActorSlot;
 using actor_internal::TreeObserver;
+using system_internal::Hooks;
+using system_internal::Lines;
+using system_internal::SystemTest;
 
 namespace {
 

@@ -25,6 +25,11 @@ using actor_internal::CountChildren;
 using actor_internal::EnvelopeList;
 using actor_internal::UnwatchActor;
 using actor_internal::WatchActor;
+using system_internal::Act;
+using system_internal::Fail;
+using system_internal::Hooks;
+using system_internal::Lines;
+using system_internal::SystemTest;
 
 namespace {
 

@@ -37,7 +37,13 @@
 namespace fraktor {
 
 using actor_internal::ChildFailed;
+using actor_internal::RefusedMisuse;
 using actor_internal::TaskForActor;
+using system_internal::Act;
+using system_internal::Diary;
+using system_internal::Fail;
+using system_internal::Lines;
+using system_internal::SystemTest;
 
 namespace {
 

@@ -22,6 +22,9 @@
 namespace fraktor {
 
 using actor_internal::DispatcherTable;
+using system_internal::Act;
+using system_internal::Lines;
+using system_internal::SystemTest;
 
 namespace {
 

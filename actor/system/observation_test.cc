@@ -18,6 +18,11 @@
 #include "fraktor/actor/system/internal/system_fixture.h"
 
 namespace fraktor {
+
+using actor_internal::IsObservedActor;
+using system_internal::Fail;
+using system_internal::SystemTest;
+
 namespace {
 
 // A message that can be moved and not copied.

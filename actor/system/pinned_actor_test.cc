@@ -35,6 +35,7 @@ namespace fraktor {
 using actor_internal::DispatcherTable;
 using actor_internal::UnwatchActor;
 using actor_internal::WatchActor;
+using system_internal::SystemTest;
 
 namespace {
 

@@ -27,6 +27,12 @@
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using system_internal::Act;
+using system_internal::Fail;
+using system_internal::Lines;
+using system_internal::SystemTest;
+
 namespace {
 
 class Supervision : public SystemTest {

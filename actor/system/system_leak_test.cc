@@ -53,6 +53,9 @@ void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
 #endif
 
 namespace fraktor {
+
+using system_internal::DiarySink;
+
 namespace {
 
 #ifndef FRAKTOR_SANITIZED

@@ -9,6 +9,9 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::HashOfTypeName;
+
 namespace {
 
 constexpr std::string_view kSpawned = "actor.spawned";

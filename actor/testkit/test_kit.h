@@ -150,7 +150,7 @@ class TestKit {
   ActorSystem& system() { return *system_; }
   RuntimeToolbox& toolbox() { return *toolbox_; }
   const TestKitOptions& options() const { return options_; }
-  TestLogSink& log() { return log_; }
+  testkit_internal::TestLogSink& log() { return log_; }
 
   // Spawns an A(args...) under /user, without a name.
   template <class A, class... Args>
@@ -258,7 +258,7 @@ class TestKit {
           if (object != nullptr) function(*static_cast<A*>(object), context);
         },
         at);
-    if (!*is_of_class) EndOnOtherClass(actor.untyped(), TypeName<A>(), at);
+    if (!*is_of_class) EndOnOtherClass(actor.untyped(), actor_internal::TypeName<A>(), at);
   }
 
   template <class Ref>
@@ -336,8 +336,8 @@ class TestKit {
   [[noreturn]] void EndPumping(TestLocation at, const absl::Status& ran);
 
   const TestKitOptions options_;
-  TestMonitor monitor_;
-  TestLogSink log_{monitor_};
+  testkit_internal::TestMonitor monitor_;
+  testkit_internal::TestLogSink log_{monitor_};
   std::unique_ptr<RuntimeToolbox> own_toolbox_;
   RuntimeToolbox* toolbox_ = nullptr;
   PumpedToolbox* pumped_ = nullptr;  // Null in a kit with threads.

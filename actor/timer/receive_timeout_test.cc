@@ -16,6 +16,11 @@
 #include "fraktor/actor/timer/timers.h"
 
 namespace fraktor {
+
+using pattern_internal::HoldUp;
+using pattern_internal::PatternTest;
+using pattern_internal::Script;
+
 namespace {
 
 struct Work {};

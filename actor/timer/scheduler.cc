@@ -30,6 +30,7 @@ namespace fraktor::inline v0 {
 
 using actor_internal::ActorWorker;
 using actor_internal::MayLive;
+using actor_internal::NodeCache;
 
 namespace {
 

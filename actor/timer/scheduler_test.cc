@@ -32,6 +32,8 @@
 namespace fraktor {
 
 using actor_internal::Gate;
+using pattern_internal::CoarseToolbox;
+using pattern_internal::PatternTest;
 
 namespace {
 

@@ -28,6 +28,12 @@
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor {
+
+using pattern_internal::CoarseToolbox;
+using pattern_internal::HoldUp;
+using pattern_internal::PatternTest;
+using pattern_internal::Script;
+
 namespace {
 
 struct Tick {

@@ -25,6 +25,9 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor {
+
+using actor_internal::NodeCache;
+
 namespace {
 
 struct Number {

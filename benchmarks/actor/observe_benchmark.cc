@@ -17,6 +17,11 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
+
+using actor_internal::ForeignMetrics;
+using actor_internal::ObservedId;
+using actor_internal::WorkerMetrics;
+
 namespace {
 
 constexpr int kTypes = 8;

@@ -21,6 +21,9 @@
 #include "re2/re2.h"
 
 namespace fraktor {
+
+using path_internal::ActorPathFormatter;
+
 namespace {
 
 constexpr std::string_view kPaths[] = {

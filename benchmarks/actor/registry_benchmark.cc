@@ -32,6 +32,9 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
+
+using actor_internal::ActorPathRegistry;
+
 namespace {
 
 void Check(const absl::Status& status) {

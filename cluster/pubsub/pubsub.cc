@@ -25,6 +25,8 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::RemoteProvider;
+
 struct PubSubExtension {
   explicit PubSubExtension(ActorSystem&) {}
   std::unique_ptr<PubSub> pubsub;

@@ -31,6 +31,9 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::RemoteProvider;
+
 namespace {
 
 // What its random numbers are for; see RuntimeToolbox::MakeRandom.

@@ -37,8 +37,12 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::AllocatePooled;
+using actor_internal::BehaviorStack;
+using actor_internal::FreePooled;
 using actor_internal::HandlerOwner;
 using actor_internal::MessageInvoker;
+using actor_internal::OwnerScope;
 using actor_internal::TurnState;
 
 namespace persistent_actor_internal {

@@ -417,7 +417,7 @@ class PersistentActor : public ActorInstance {
   CommandStash stash_;
 
   std::unique_ptr<RecoveryProgress> recovery_;
-  std::unique_ptr<BehaviorStack> behaviors_;
+  std::unique_ptr<actor_internal::BehaviorStack> behaviors_;
   absl::Status misuse_;
   FailureCause cause_of_misuse_ = FailureCause::kReturned;
   // The journal's message whose event has failed: others may still look at it until the next message.

@@ -55,6 +55,9 @@
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using actor_internal::BehaviorStack;
+
 namespace {
 
 constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();

@@ -30,6 +30,9 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::NodeCache;
+
 namespace {
 
 struct NamedAdapter {

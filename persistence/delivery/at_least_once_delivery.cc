@@ -36,6 +36,9 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::NodeCache;
+
 namespace {
 
 constexpr std::string_view kTimer = "fraktor.redelivery";

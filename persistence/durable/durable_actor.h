@@ -191,7 +191,8 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
       case Effect::Kind::kDelete:
         break;
     }
-    if (typed_internal::RefusesToStoreAndStop(context, TypeName<Self>(), command)) return absl::OkStatus();
+    if (typed_internal::RefusesToStoreAndStop(context, actor_internal::TypeName<Self>(), command))
+      return absl::OkStatus();
     // One copy for the store's bytes, one to become the state.
     EnvelopePtr changed = effect.envelopes().empty() ? nullptr : std::move(effect.envelopes().front());
     State next = changed == nullptr ? Initial() : State(changed->template As<State>());

@@ -7,6 +7,8 @@
 
 namespace fraktor::inline v0 {
 
+using path_internal::ActorPathValidator;
+
 absl::Status CheckPluginId(std::string_view what, std::string_view plugin_id) {
   const absl::Status valid = ActorPathValidator::ValidateUserName(plugin_id);
   if (valid.ok()) return valid;

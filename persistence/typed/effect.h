@@ -283,8 +283,9 @@ absl::Status HandleCommand(Self& self, ActorContext& context, const State& state
       const MessageType* const answer = effect.answer();
       if (answer != nullptr && answer != MessageTypeOf<typename C::Reply>()) {
         effect = Effect<State>();
-        return Answer(context, ErrorReply{AnswersOtherwise(TypeName<Self>(), TypeName<C>(),
-                                                           TypeName<typename C::Reply>(), answer->name())});
+        return Answer(context,
+                      ErrorReply{AnswersOtherwise(actor_internal::TypeName<Self>(), actor_internal::TypeName<C>(),
+                                                  actor_internal::TypeName<typename C::Reply>(), answer->name())});
       }
     }
     return absl::OkStatus();

@@ -240,7 +240,8 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
         break;
     }
     if (effect.envelopes().empty()) return Finish(context, effect);
-    if (typed_internal::RefusesToStoreAndStop(context, TypeName<Self>(), command)) return absl::OkStatus();
+    if (typed_internal::RefusesToStoreAndStop(context, actor_internal::TypeName<Self>(), command))
+      return absl::OkStatus();
     std::vector<EnvelopePtr> events = std::move(effect.envelopes());
     if constexpr ((IsTried<Es>() || ...)) {
       if (delivery() == nullptr && std::any_of(events.begin(), events.end(), IsOneToTry)) {
@@ -308,7 +309,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   }
   absl::Status ApplyTo(State& state, const Envelope& event) {
     if ((TryApply<Es>(state, event) || ...)) return absl::OkStatus();
-    return UnknownEvent(event, TypeName<Self>());
+    return UnknownEvent(event, actor_internal::TypeName<Self>());
   }
   template <class E>
   bool TryApply(State& state, const Envelope& event) {
@@ -342,7 +343,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   }
 
   absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& saved) final {
-    if (!saved.Is<State>()) return UnknownState(saved, metadata, TypeName<State>());
+    if (!saved.Is<State>()) return UnknownState(saved, metadata, actor_internal::TypeName<State>());
     NoteSnapshot(metadata.sequence_nr);
     state_ = saved.Take<State>();
     if constexpr (kHasDeliveries) {
@@ -365,10 +366,10 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
         copy->template As<State>().deliveries = *std::move(deliveries);
         return copy;
       } else {
-        return NoPlaceForDeliveries(TypeName<State>());
+        return NoPlaceForDeliveries(actor_internal::TypeName<State>());
       }
     } else {
-      return NotCopyable(TypeName<State>());
+      return NotCopyable(actor_internal::TypeName<State>());
     }
   }
 

@@ -76,7 +76,7 @@ class RemotingCore;
 //   absl::StatusOr<ActorRef> till = co_await spawning;
 using RemoteFactory = std::function<absl::StatusOr<PropsPtr>(std::string_view argument)>;
 
-class Remoting final : public RemoteProvider {
+class Remoting final : public actor_internal::RemoteProvider {
  public:
   // Once for each system, whose config has a RemotingConfig. It ends with the system. InvalidArgument for bad options.
   static absl::StatusOr<Remoting*> Start(ActorSystem& system, std::unique_ptr<Transport> transport,

@@ -158,7 +158,7 @@ struct Agreement {
 
 class RemotingCore {
  public:
-  using Registry = RemoteAuthorityRegistry<DeferredMessage>;
+  using Registry = actor_internal::RemoteAuthorityRegistry<DeferredMessage>;
 
   static absl::StatusOr<std::unique_ptr<RemotingCore>> Make(CoreHandle& handle, ActorSystem& system,
                                                             std::unique_ptr<Transport> transport,

@@ -12,6 +12,8 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::AuthorityInfo;
+
 void RemotingCore::Tick(Section& section) {
   const Instant now = node_->Now();
   authorities_->Tick(now);

@@ -30,6 +30,7 @@ from tidy import header_examples
 from tidy import header_owners
 from tidy import include_cycles
 from tidy import internal_headers
+from tidy import internal_names
 from tidy import line_length
 from tidy import markdown_links
 from tidy import one_definition
@@ -47,6 +48,7 @@ COUNTED = {
     "words": words.check,
     "header_owners": header_owners.check,
     "internal_headers": internal_headers.check,
+    "internal_names": internal_names.check,
     "public_headers": public_headers.check_visibility,
     "direct_deps": direct_deps.check,
     "header_examples": header_examples.check,

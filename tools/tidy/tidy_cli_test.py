@@ -21,6 +21,7 @@ class TidyTest(unittest.TestCase):
             "b/c.h": "namespace n {\nstruct T {};\n}\n",
             "a/BUILD.bazel": 'cc_library(name = "a", hdrs = ["a.h"])\ncc_library(name = "b", hdrs = ["a.h"])\n',
             "c/BUILD.bazel": 'cc_library(name = "c", hdrs = ["internal/c.h"], visibility = ["//visibility:public"])\n',
+            "c/internal/c.h": "int c;\n",
             "actor/d/d.h": "",
             "e/BUILD.bazel": 'cc_library(name = "e", hdrs = ["e.h"], visibility = ["//visibility:public"])\n',
             "e/e.h": "",

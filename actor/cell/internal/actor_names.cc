@@ -24,6 +24,10 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using path_internal::AutoNameText;
+using path_internal::ParseAutoName;
+
 namespace {
 
 // Follows the text of the root, which ends with a slash.

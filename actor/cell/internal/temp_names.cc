@@ -7,6 +7,9 @@
 
 namespace fraktor::inline v0::actor_internal {
 
+using path_internal::ParseAutoName;
+using path_internal::TempName;
+
 const std::string* TempNames::Find(ActorRef promise) const {
   const auto found = numbers_.find(promise.Plain());
   return found == numbers_.end() ? nullptr : &entries_.at(found->second).name;

@@ -6,7 +6,7 @@
 
 #include "fraktor/actor/send/internal/actor_worker.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorWorker;
 using actor_internal::HandlerOwner;
@@ -52,4 +52,4 @@ OwnerScope::~OwnerScope() {
   owner_.RemoveUser();
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

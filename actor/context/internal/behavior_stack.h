@@ -17,7 +17,7 @@
 
 #include "fraktor/actor/await/internal/awaiting_handler.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class BehaviorStack {
  public:
@@ -30,37 +30,37 @@ class BehaviorStack {
   ~BehaviorStack();
 
   // The behaviour that handles messages, or null.
-  actor_internal::HandlerOwner* top() const { return stack_.empty() ? nullptr : stack_.back().get(); }
+  HandlerOwner* top() const { return stack_.empty() ? nullptr : stack_.back().get(); }
 
   // Replaces the behaviour on top.
-  void Replace(std::unique_ptr<actor_internal::HandlerOwner> behavior);
+  void Replace(std::unique_ptr<HandlerOwner> behavior);
   // Puts a behaviour on top. ResourceExhausted if there are kMaxStacked already; nothing changes
   // then.
-  absl::Status Push(std::unique_ptr<actor_internal::HandlerOwner> behavior);
+  absl::Status Push(std::unique_ptr<HandlerOwner> behavior);
   // Removes the behaviour on top. False if there is none.
   bool Pop();
 
  private:
   struct User {
-    void operator()(actor_internal::HandlerOwner* owner) const { owner->RemoveUser(); }
+    void operator()(HandlerOwner* owner) const { owner->RemoveUser(); }
   };
-  std::vector<std::unique_ptr<actor_internal::HandlerOwner, User>> stack_;
+  std::vector<std::unique_ptr<HandlerOwner, User>> stack_;
 };
 
 // While it lives, handlers and tasks that this turn begins are users of `owner`, and so is the
 // scope itself.
 class OwnerScope {
  public:
-  explicit OwnerScope(actor_internal::HandlerOwner& owner);
+  explicit OwnerScope(HandlerOwner& owner);
   ~OwnerScope();
   OwnerScope(const OwnerScope&) = delete;
   OwnerScope& operator=(const OwnerScope&) = delete;
 
  private:
-  actor_internal::HandlerOwner& owner_;
-  actor_internal::HandlerOwner* const outer_;
+  HandlerOwner& owner_;
+  HandlerOwner* const outer_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_CONTEXT_INTERNAL_BEHAVIOR_STACK_H_

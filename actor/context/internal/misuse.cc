@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace {
 
 // Relaxed: it orders nothing. A test sets it before it starts threads.
@@ -19,4 +19,4 @@ bool IsMisuseFatal() { return is_fatal.load(std::memory_order_relaxed); }
 RefusedMisuse::RefusedMisuse() : was_fatal_(is_fatal.exchange(false, std::memory_order_relaxed)) {}
 RefusedMisuse::~RefusedMisuse() { is_fatal.store(was_fatal_, std::memory_order_relaxed); }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

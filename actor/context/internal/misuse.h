@@ -6,7 +6,7 @@
 #ifndef FRAKTOR_ACTOR_CONTEXT_INTERNAL_MISUSE_H_
 #define FRAKTOR_ACTOR_CONTEXT_INTERNAL_MISUSE_H_
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // True if misuse ends the program. Any thread.
 bool IsMisuseFatal();
@@ -24,6 +24,6 @@ class RefusedMisuse {
   const bool was_fatal_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_CONTEXT_INTERNAL_MISUSE_H_

@@ -19,7 +19,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace node_pool_internal {
 
 constexpr size_t kMostNodesPerMagazine = NodesPerMagazine(NodeClass::k64);
@@ -550,4 +550,4 @@ void NodeCache::Flush() noexcept {
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

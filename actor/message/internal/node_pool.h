@@ -46,7 +46,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The sizes of nodes.
 enum class NodeClass : uint8_t { k64, k128, k192 };
@@ -177,6 +177,6 @@ extern constinit thread_local NodeCache cache_of_this_thread __attribute__((tls_
 
 inline NodeCache& NodeCache::OfThisThread() { return node_pool_internal::cache_of_this_thread; }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_MESSAGE_INTERNAL_NODE_POOL_H_

@@ -43,6 +43,12 @@ void* operator new(size_t size) {
 }
 
 namespace fraktor {
+
+using actor_internal::NodeBytes;
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
+
 namespace {
 
 constexpr NodeClass kClass = NodeClass::k64;

@@ -15,6 +15,15 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor {
+
+using actor_internal::kNodeAlignment;
+using actor_internal::NodeBytes;
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
+using actor_internal::NodePoolStats;
+using actor_internal::NodesPerMagazine;
+
 namespace {
 
 constexpr NodeClass kAllClasses[] = {NodeClass::k64, NodeClass::k128, NodeClass::k192};

@@ -11,7 +11,7 @@
 
 #include "fraktor/actor/message/internal/node_pool.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace pooled_memory_internal {
 
 constexpr NodeClass ClassFor(size_t size) {
@@ -35,6 +35,6 @@ inline void FreePooled(void* memory, size_t size) noexcept {
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_MESSAGE_INTERNAL_POOLED_MEMORY_H_

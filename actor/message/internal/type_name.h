@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // A namespace without types: gcc leaves out the namespace that a type shares with this function.
 namespace type_name_internal {
@@ -128,6 +128,6 @@ constexpr uint64_t HashOfTypeName(std::string_view name) {
   return hash;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_MESSAGE_INTERNAL_TYPE_NAME_H_

@@ -32,6 +32,10 @@ struct Hidden {};
 }  // namespace shop
 
 namespace fraktor::inline v0 {
+
+using actor_internal::HashOfTypeName;
+using actor_internal::TypeName;
+
 struct Ours {};
 }  // namespace fraktor::inline v0
 

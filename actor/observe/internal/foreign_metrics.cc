@@ -10,7 +10,7 @@
 #include "fraktor/actor/observe/internal/observed_id.h"
 #include "fraktor/utils/sync/mutex.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace {
 
 // Threads are numbered in the order of their first call. Pairs with nothing.
@@ -108,4 +108,4 @@ uint64_t ForeignMetrics::count(size_t counter) const {
   return sum;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

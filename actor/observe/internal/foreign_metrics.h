@@ -20,7 +20,7 @@
 #include "fraktor/actor/observe/internal/observed_id.h"
 #include "fraktor/actor/observe/metric_table.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class ForeignMetrics {
  public:
@@ -73,6 +73,6 @@ class ForeignMetrics {
   std::array<Stripe, kStripes> stripes_{};
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_OBSERVE_INTERNAL_FOREIGN_METRICS_H_

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // ObservabilityHub issues the ids; only that hub knows their meaning.
 using ObservedId = uint16_t;
@@ -22,6 +22,6 @@ static_assert((kObservedIds & (kObservedIds - 1)) == 0, "so that a mask keeps an
 
 constexpr bool IsObservedActor(ObservedId id) { return id >= kObservedTypes; }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_OBSERVE_INTERNAL_OBSERVED_ID_H_

@@ -8,7 +8,7 @@
 
 #include "fraktor/actor/observe/duration_histogram.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 static_assert(sizeof(WorkerMetrics) <= 67 * 1024, "the header says 66 KiB");
 static_assert(sizeof(DurationHistogram) <= 1328, "the header says 1.3 KiB");
@@ -75,4 +75,4 @@ int64_t WorkerMetrics::BusyNs(int64_t now_ns) const {
   return (word & 1) == 0 ? word / 2 : (word - 1) / 2 + now_ns;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -32,7 +32,7 @@
 #include "fraktor/actor/observe/internal/observed_id.h"
 #include "fraktor/actor/observe/metric_table.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // Counts messages by the ids of their recipients, on one thread: those that the sending worker
 // handled at once, so that they never waited. They are the most frequent kind. Counting them costs
@@ -177,6 +177,6 @@ class alignas(64) WorkerMetrics {
   std::array<std::atomic<DurationHistogram*>, kObservedIds> durations_{};
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_OBSERVE_INTERNAL_WORKER_METRICS_H_

@@ -6,7 +6,7 @@
 
 #include "fraktor/actor/path/actor_path.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 namespace {
 
 std::strong_ordering CompareRoots(const ActorPath& a, const ActorPath& b) {
@@ -42,4 +42,4 @@ std::strong_ordering ActorPathComparator::RefCompare(const ActorPath& a, const A
   return a.uid() <=> b.uid();
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal

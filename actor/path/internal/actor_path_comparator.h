@@ -17,7 +17,7 @@
 
 #include "fraktor/actor/path/actor_path.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
 class ActorPathComparator {
  public:
@@ -34,6 +34,6 @@ class ActorPathComparator {
   static uint64_t RefHash(const ActorPath& path) { return path.uid().IsNone() ? path.hash() : path.uid().value(); }
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal
 
 #endif  // FRAKTOR_ACTOR_PATH_INTERNAL_ACTOR_PATH_COMPARATOR_H_

@@ -7,7 +7,7 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
 void ActorPathFormatter::AppendTo(const ActorPath& path, std::string& out) {
   if (path.uid().IsNone()) {
@@ -22,4 +22,4 @@ std::string ActorPathFormatter::FormatRef(const ActorPath& path) {
   return absl::StrCat("Actor[", ToAbsl(path.text()), "#", path.uid().value(), "]");
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal

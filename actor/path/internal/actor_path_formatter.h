@@ -14,7 +14,7 @@
 
 #include "fraktor/actor/path/actor_path.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
 class ActorPathFormatter {
  public:
@@ -28,6 +28,6 @@ class ActorPathFormatter {
   static std::string FormatRef(const ActorPath& path);
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal
 
 #endif  // FRAKTOR_ACTOR_PATH_INTERNAL_ACTOR_PATH_FORMATTER_H_

@@ -13,9 +13,8 @@
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
-namespace path_internal {
 namespace {
 
 constexpr size_t kNone = std::string_view::npos;
@@ -133,8 +132,6 @@ bool IsSystemName(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return HasClass(c, kSystemChar); });
 }
 
-}  // namespace path_internal
-
 namespace {
 
 using path_internal::HasClass;
@@ -150,8 +147,6 @@ std::string Named(std::string_view what, std::string_view text) {
 }
 
 }  // namespace
-
-namespace path_internal {
 
 absl::Status ExplainSegment(std::string_view what, std::string_view text) {
   const std::string name(what);
@@ -189,11 +184,9 @@ absl::Status ExplainSegment(std::string_view what, std::string_view text) {
   return absl::OkStatus();
 }
 
-}  // namespace path_internal
-
 absl::Status ActorPathValidator::ValidateSegment(std::string_view segment) {
-  if (path_internal::IsSegmentText(segment)) return absl::OkStatus();
-  return path_internal::ExplainSegment(Named("segment", segment), segment);
+  if (IsSegmentText(segment)) return absl::OkStatus();
+  return ExplainSegment(Named("segment", segment), segment);
 }
 
 absl::Status ActorPathValidator::ValidateUserName(std::string_view name) {
@@ -204,8 +197,8 @@ absl::Status ActorPathValidator::ValidateUserName(std::string_view name) {
                                   "names that the runtime makes; use another first character"),
                      0);
   }
-  if (path_internal::IsSegmentText(name)) return absl::OkStatus();
-  return path_internal::ExplainSegment(Named("name", name), name);
+  if (IsSegmentText(name)) return absl::OkStatus();
+  return ExplainSegment(Named("name", name), name);
 }
 
 absl::Status ActorPathValidator::ValidateRelative(std::string_view path) {
@@ -213,22 +206,21 @@ absl::Status ActorPathValidator::ValidateRelative(std::string_view path) {
   while (begin < path.size()) {
     const size_t end = std::min(path.find('/', begin), path.size());
     const std::string_view segment = path.substr(begin, end - begin);
-    if (!segment.empty() && !path_internal::IsSegmentText(segment))
-      return path_internal::ExplainSegment(Named("segment", segment), segment);
+    if (!segment.empty() && !IsSegmentText(segment)) return ExplainSegment(Named("segment", segment), segment);
     begin = end + 1;
   }
   return absl::OkStatus();
 }
 
 absl::Status ActorPathValidator::ValidateSystemName(std::string_view name) {
-  if (path_internal::IsSystemName(name)) return absl::OkStatus();
+  if (IsSystemName(name)) return absl::OkStatus();
   if (name.empty()) {
     return PathError(ActorPathErrorKind::kInvalidSystemName, "the system name is empty; give it at least one character",
                      0);
   }
   size_t index = 0;
-  if (HasClass(name[0], path_internal::kAlnum)) {
-    while (HasClass(name[index], path_internal::kSystemChar)) ++index;
+  if (HasClass(name[0], kAlnum)) {
+    while (HasClass(name[index], kSystemChar)) ++index;
   }
   return PathError(ActorPathErrorKind::kInvalidSystemName,
                    absl::StrCat("system name ", QuotedForText(name), ": ", CharacterForText(name[index]), " at ", index,
@@ -237,11 +229,11 @@ absl::Status ActorPathValidator::ValidateSystemName(std::string_view name) {
 }
 
 absl::Status ActorPathValidator::ValidateScheme(std::string_view scheme) {
-  if (path_internal::IsScheme(scheme)) return absl::OkStatus();
+  if (IsScheme(scheme)) return absl::OkStatus();
   if (scheme.empty()) return PathError(ActorPathErrorKind::kInvalidScheme, "the scheme is empty; use pekko", 0);
   size_t index = 0;
-  if (path_internal::IsLetter(scheme[0])) {
-    while (HasClass(scheme[index], path_internal::kSchemeChar)) ++index;
+  if (IsLetter(scheme[0])) {
+    while (HasClass(scheme[index], kSchemeChar)) ++index;
   }
   return PathError(ActorPathErrorKind::kInvalidScheme,
                    absl::StrCat("scheme ", QuotedForText(scheme), ": ", CharacterForText(scheme[index]), " at ", index,
@@ -256,7 +248,7 @@ absl::Status ActorPathValidator::ValidateHost(std::string_view host) {
                                   kMaxHostLength, " are allowed; use a shorter name or the address"),
                      kMaxHostLength);
   }
-  const size_t index = path_internal::FindHostError(host, path_internal::HostRule::kBuilt);
+  const size_t index = FindHostError(host, HostRule::kBuilt);
   if (index == std::string_view::npos) return absl::OkStatus();
   if (host.empty()) return PathError(ActorPathErrorKind::kUnsupportedAuthority, "the host is empty; name one", 0);
   return PathError(ActorPathErrorKind::kUnsupportedAuthority,
@@ -266,4 +258,4 @@ absl::Status ActorPathValidator::ValidateHost(std::string_view host) {
                    index);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal

@@ -21,7 +21,7 @@
 
 #include "absl/status/status.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
 class ActorPathValidator {
  public:
@@ -51,8 +51,6 @@ class ActorPathValidator {
   // not parsed. So a system must not use such a host as its own name (RemotingConfig checks it).
   static absl::Status ValidateHost(std::string_view host);
 };
-
-namespace path_internal {
 
 // The parts of a path or URI that a byte may stand in; a set of bits.
 enum CharacterClass : uint8_t {
@@ -141,8 +139,6 @@ size_t FindHostError(std::string_view host, HostRule rule);
 // `%eth0`).
 bool IsIpv6Literal(std::string_view host);
 
-}  // namespace path_internal
-
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal
 
 #endif  // FRAKTOR_ACTOR_PATH_INTERNAL_ACTOR_PATH_VALIDATOR_H_

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 namespace {
 
 using path_internal::kAutoNameDigits;
@@ -53,4 +53,4 @@ std::optional<uint64_t> ParseAutoName(std::string_view name) {
   return number;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal

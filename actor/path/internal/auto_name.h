@@ -18,14 +18,12 @@
 #include <string>
 #include <string_view>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
 // The length of the longest automatic name, without its prefix.
 inline constexpr size_t kMaxAutoNameDigits = 11;
 
-namespace path_internal {
 inline constexpr std::string_view kAutoNameDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
-}
 
 // The automatic name of a number, on the stack.
 class AutoNameText {
@@ -34,7 +32,7 @@ class AutoNameText {
   explicit AutoNameText(uint64_t number, std::string_view prefix = "$") {
     for (char c : prefix.substr(0, 2)) text_[size_++] = c;
     do {
-      text_[size_++] = path_internal::kAutoNameDigits[number & 63];
+      text_[size_++] = kAutoNameDigits[number & 63];
       number >>= 6;
     } while (number != 0);
   }
@@ -54,6 +52,6 @@ std::string TempName(std::string_view target_name, uint64_t number);
 // Returns the number for which AutoName returns exactly this text. None for other texts.
 std::optional<uint64_t> ParseAutoName(std::string_view name);
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal
 
 #endif  // FRAKTOR_ACTOR_PATH_INTERNAL_AUTO_NAME_H_

@@ -15,9 +15,8 @@
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
-namespace path_internal {
 namespace {
 
 constexpr size_t kNone = std::string_view::npos;
@@ -186,13 +185,11 @@ absl::Status ExplainUriFailure(std::string_view input, const UriFailure& failure
   return UriError(failure.kind, what, failure.index);
 }
 
-}  // namespace path_internal
-
 absl::StatusOr<UriParts> UriParser::Parse(std::string_view input) {
   UriParts parts;
-  path_internal::UriFailure failure;
-  if (!path_internal::ParseUri(input, parts, failure)) return path_internal::ExplainUriFailure(input, failure);
+  UriFailure failure;
+  if (!ParseUri(input, parts, failure)) return ExplainUriFailure(input, failure);
   return parts;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal

@@ -25,7 +25,7 @@
 
 #include "fraktor/actor/path/path_error.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::path_internal {
 
 // The parser refuses longer input without reading it.
 inline constexpr size_t kMaxUriLength = 64 * 1024 - 1;
@@ -49,8 +49,6 @@ class UriParser {
   static absl::StatusOr<UriParts> Parse(std::string_view input);
 };
 
-namespace path_internal {
-
 struct UriFailure {
   UriErrorKind kind = UriErrorKind::kInvalidCharacter;
   size_t index = 0;
@@ -62,8 +60,6 @@ bool ParseUri(std::string_view input, UriParts& parts, UriFailure& failure);
 
 absl::Status ExplainUriFailure(std::string_view input, const UriFailure& failure);
 
-}  // namespace path_internal
-
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::path_internal
 
 #endif  // FRAKTOR_ACTOR_PATH_INTERNAL_URI_PARSER_H_

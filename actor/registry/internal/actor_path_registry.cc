@@ -29,7 +29,11 @@
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
+
+using path_internal::ActorPathValidator;
+using path_internal::AutoNameText;
+using path_internal::ParseAutoName;
 namespace {
 
 using path_internal::ChildHash;
@@ -285,4 +289,4 @@ size_t ActorPathRegistry::Expire(Instant now, size_t most) {
   return expired;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -49,7 +49,7 @@
 #include "fraktor/actor/registry/internal/path_index.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The path and uid of an actor that has ended.
 struct UidReservation {
@@ -190,6 +190,6 @@ class ActorPathRegistry {
   std::vector<UidReservation> evicted_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_REGISTRY_INTERNAL_ACTOR_PATH_REGISTRY_H_

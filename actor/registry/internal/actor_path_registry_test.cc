@@ -37,6 +37,13 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
+
+using actor_internal::ActorPathRegistry;
+using actor_internal::ActorSelectionResolver;
+using actor_internal::PathFailureReporter;
+using actor_internal::UidReservation;
+using path_internal::AutoName;
+
 namespace {
 
 using Kind = PathResolutionErrorKind;

@@ -8,7 +8,7 @@
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace {
 
 DeadLetterReason ReasonOf(const absl::Status& error) {
@@ -40,4 +40,4 @@ absl::Status PathFailureReporter::Report(absl::Status error, const AllDeadLetter
   return error;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -18,7 +18,7 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class PathFailureReporter {
  public:
@@ -34,6 +34,6 @@ class PathFailureReporter {
   DeadLetters& dead_letters_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_REGISTRY_INTERNAL_PATH_FAILURE_H_

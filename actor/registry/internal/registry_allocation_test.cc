@@ -50,6 +50,9 @@ void operator delete(void* memory, size_t) noexcept { Free(memory); }
 void operator delete[](void* memory, size_t) noexcept { Free(memory); }
 
 namespace fraktor {
+
+using actor_internal::ActorPathRegistry;
+
 namespace {
 
 constexpr Pid kRoot{.slot = 0, .generation = 1};

@@ -14,7 +14,7 @@
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0::authority_internal {
+namespace fraktor::inline v0::actor_internal::authority_internal {
 
 absl::Status UnknownProtocol(const PathAuthority& authority) {
   return MakeError(absl::StatusCode::kInvalidArgument, ActorPathErrorKind::kUnsupportedAuthority,
@@ -72,4 +72,4 @@ absl::Status NotTheSystem(const PathAuthority& authority, std::optional<Authorit
       absl::StrCat("system ", meant, " is meant, but ", last, "; give the uid that the handshake told"));
 }
 
-}  // namespace fraktor::inline v0::authority_internal
+}  // namespace fraktor::inline v0::actor_internal::authority_internal

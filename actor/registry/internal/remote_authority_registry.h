@@ -71,7 +71,7 @@
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 namespace authority_internal {
 
@@ -433,6 +433,6 @@ std::optional<AuthorityInfo> RemoteAuthorityRegistry<Envelope>::Find(const PathA
                        .reason = entry.reason};
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_REGISTRY_INTERNAL_REMOTE_AUTHORITY_REGISTRY_H_

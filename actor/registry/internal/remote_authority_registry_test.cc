@@ -27,6 +27,10 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
+
+using actor_internal::AuthorityInfo;
+using actor_internal::RemoteAuthorityRegistry;
+
 namespace {
 
 // Move-only, as envelopes are.

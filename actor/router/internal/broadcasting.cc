@@ -5,7 +5,7 @@
 
 #include "fraktor/actor/send/internal/remote_sending.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::SharedSender;
 
@@ -38,4 +38,4 @@ absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) 
   return first.ok() ? sent : first;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

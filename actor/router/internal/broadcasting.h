@@ -8,12 +8,12 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/internal/routee_sending.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // Sends copies to all of `to`, and the message itself to the last one. It becomes a dead letter if
 // `to` is empty, or if there are several and the message is not copyable. Returns the first error.
 absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message);
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_BROADCASTING_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorLifecycle;
 
@@ -21,4 +21,4 @@ std::vector<uint64_t> MakeRing(const ActorLifecycle& lifecycle, const std::vecto
   return ring;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -19,12 +19,11 @@
 #include "fraktor/actor/router/internal/routing_table.h"
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The ring of a router, sorted, with `per_routee` points for each routee. The points follow from
 // the path of the routee: they are the same in every run, and do not depend on the other routees.
-std::vector<uint64_t> MakeRing(const actor_internal::ActorLifecycle& lifecycle, const std::vector<ActorRef>& routees,
-                               int per_routee);
+std::vector<uint64_t> MakeRing(const ActorLifecycle& lifecycle, const std::vector<ActorRef>& routees, int per_routee);
 
 // A key, if there is one. It is not an optional because gcc 12 reports that as uninitialized under
 // sanitizers.
@@ -65,6 +64,6 @@ inline absl::Status SendByKey(const RoutingTable& table, ActorRef router, Envelo
   return SendToRoutee(owner, std::move(message));
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_CONSISTENT_HASHING_H_

@@ -4,7 +4,7 @@
 
 #include "fraktor/utils/sync/mutex.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 struct CustomRoutes::Pool {
   CustomRoutes& Take() ABSL_LOCKS_EXCLUDED(mutex) {
@@ -45,4 +45,4 @@ void CustomRoutes::Recycle() {
   Free().Give(*this);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

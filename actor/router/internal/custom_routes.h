@@ -23,7 +23,7 @@
 #include "fraktor/actor/router/internal/reuse_count.h"
 #include "fraktor/actor/router/routing_logic.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class CustomRoutes {
  public:
@@ -69,6 +69,6 @@ class CustomRoutes {
   std::vector<ActorRef> routees_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_CUSTOM_ROUTES_H_

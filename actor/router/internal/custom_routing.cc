@@ -24,7 +24,7 @@
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorWorker;
 using actor_internal::AnswerPromise;
@@ -137,4 +137,4 @@ absl::Status RouteByLogic(const RoutingTable& table, ActorRef router, uint64_t t
   return SendToAll(router, to, std::move(message));
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -12,7 +12,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/routee_load.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 struct PoolLoad {
   int64_t busy = 0;     // Routees that handle a message.
@@ -38,6 +38,6 @@ inline PoolLoad LoadOfPool(absl::Span<const ActorRef> routees, uint64_t pressure
   return sum;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_POOL_LOAD_H_

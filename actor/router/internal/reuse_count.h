@@ -18,7 +18,7 @@
 
 #include "fraktor/utils/queue/atomics.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 template <typename Atomics = StdAtomics>
 class BasicReuseCount {
@@ -51,6 +51,6 @@ class BasicReuseCount {
 };
 using ReuseCount = BasicReuseCount<>;
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_REUSE_COUNT_H_

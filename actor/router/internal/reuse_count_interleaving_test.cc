@@ -9,6 +9,10 @@
 #include "fraktor/utils/testing/interleaving.h"
 
 namespace fraktor {
+
+using actor_internal::BasicReuseCount;
+using actor_internal::ReuseCount;
+
 namespace {
 
 // An object that serves one owner after the other. Readers keep its address for ever.

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The routee for the message with this ticket. `size` is not 0.
 [[gnu::always_inline]] inline uint32_t RoundRobinRoutee(uint32_t size, uint64_t ticket) {
   return static_cast<uint32_t>(ticket) % size;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUND_ROBIN_H_

@@ -15,7 +15,7 @@
 #include "fraktor/actor/send/internal/promise_sending.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // An ask that goes to routees. The message becomes a dead letter if there are no routees, or if
 // there are several and it is not copyable.
@@ -38,6 +38,6 @@ void FailAsk(ActorRef promise, absl::Duration within);
 // The same because a copy of the message threw. Called in a handler that catches everything.
 void FailAskThatThrew(ActorRef promise);
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTEE_ASKING_H_

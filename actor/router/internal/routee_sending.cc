@@ -4,7 +4,7 @@
 
 #include "fraktor/actor/send/internal/system_core.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorWorker;
 using actor_internal::SystemCore;
@@ -37,4 +37,4 @@ NodeCache& CacheOfThisThread() {
   return worker == nullptr ? NodeCache::OfThisThread() : worker->cache();
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -14,7 +14,7 @@
 #include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using RefList = absl::InlinedVector<ActorRef, 16>;
 
@@ -29,13 +29,13 @@ AllRoutees ReadAll(const RoutingTable& table, ActorRef router);
 void LoseRouted(ActorRef router, EnvelopePtr message, DeadLetterReason reason);
 
 [[gnu::always_inline]] inline absl::Status SendToRoutee(ActorRef to, EnvelopePtr message) {
-  actor_internal::ActorWorker* const worker = actor_internal::ActorWorker::Current();
+  ActorWorker* const worker = ActorWorker::Current();
   if (worker == nullptr) return SendForeign(to, std::move(message));
   return worker->TrySend(to, message.release());
 }
 
 NodeCache& CacheOfThisThread();
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTEE_SENDING_H_

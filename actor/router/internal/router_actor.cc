@@ -30,7 +30,7 @@
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorLifecycle;
 using actor_internal::ActorSlot;
@@ -375,4 +375,4 @@ void RouterActor::RouteInMyTurn(ActorContext& context, ActorRef sender, Envelope
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

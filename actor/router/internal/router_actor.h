@@ -22,7 +22,7 @@
 #include "fraktor/actor/router/router_strategy.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The common options of pools and groups.
 struct RouterSetup {
@@ -41,7 +41,7 @@ class RouterProps final : public ActorProps {
   RouterProps(RouterSetup setup, const PropsOptions& options);
   ~RouterProps() override;
 
-  void PrepareRouter(actor_internal::ActorTree& tree, actor_internal::ActorSlot& slot) const override;
+  void PrepareRouter(ActorTree& tree, ActorSlot& slot) const override;
 
   const RouterSetup& setup() const { return setup_; }
   const SupervisorStrategy& supervision() const { return supervision_; }
@@ -98,6 +98,6 @@ class RouterActor final : public ActorInstance {
   std::unique_ptr<ExploringResizer> exploring_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTER_ACTOR_H_

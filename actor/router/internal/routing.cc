@@ -15,7 +15,7 @@
 #include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorWorker;
 
@@ -178,4 +178,4 @@ EnvelopePtr Unwrap(EnvelopePtr message) {
   return routed == nullptr || routed->envelope == nullptr ? std::move(message) : std::move(routed->envelope);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

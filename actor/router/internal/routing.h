@@ -9,7 +9,7 @@
 #include "fraktor/actor/router/internal/routing_table.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The RouteFunction of all routers (actor/send/internal/routed_sending.h). Any thread.
 absl::Status Route(ActorRef router, EnvelopePtr message);
@@ -21,6 +21,6 @@ EnvelopePtr Unwrap(EnvelopePtr message);
 void AskRoutees(const RoutingTable& table, ActorRef router, ActorRef promise, EnvelopePtr message,
                 RuntimeToolbox& toolbox);
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTING_H_

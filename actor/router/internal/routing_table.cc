@@ -11,7 +11,7 @@
 #include "fraktor/actor/router/internal/custom_routes.h"
 #include "fraktor/utils/sync/mutex.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::ActorSlot;
 
@@ -142,4 +142,4 @@ RoutingTable::RawRoutee RoutingTable::View::OwnerOf(uint64_t hash) const {
   return routee(std::min(owner, routees_count - 1));
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -27,7 +27,7 @@
 #include "fraktor/actor/router/routing_plan.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class CustomRoutes;
 
@@ -40,9 +40,9 @@ class RoutingTable {
   RoutingTable& operator=(const RoutingTable&) = delete;
 
   // Returns the table of a slot, and makes it at the first call.
-  static RoutingTable& Bind(const actor_internal::ActorSlot& slot);
+  static RoutingTable& Bind(const ActorSlot& slot);
   // Null if the slot has never had a router.
-  static RoutingTable* Find(const actor_internal::ActorSlot& slot) {
+  static RoutingTable* Find(const ActorSlot& slot) {
     // Acquire: pairs with the release of Bind.
     for (RoutingTable* table = Bucket(slot).load(std::memory_order_acquire); table != nullptr; table = table->next_) {
       if (&table->slot_ == &slot) return table;
@@ -177,10 +177,10 @@ class RoutingTable {
 
   struct Pool;
 
-  explicit RoutingTable(const actor_internal::ActorSlot& slot);
+  explicit RoutingTable(const ActorSlot& slot);
 
   static constexpr size_t kBuckets = 4096;
-  static std::atomic<RoutingTable*>& Bucket(const actor_internal::ActorSlot& slot) {
+  static std::atomic<RoutingTable*>& Bucket(const ActorSlot& slot) {
     // Slots are 128 bytes apart.
     return buckets_[(reinterpret_cast<uintptr_t>(&slot) >> 7) % kBuckets];
   }
@@ -192,7 +192,7 @@ class RoutingTable {
   void Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<const ActorRef> to, absl::Span<const uint64_t> ring,
             CustomRoutes* custom_routes) const;
 
-  const actor_internal::ActorSlot& slot_;
+  const ActorSlot& slot_;
   RoutingTable* next_ = nullptr;
   // Never null. Stored with release when the snapshot is complete: pairs with the acquire of Read.
   std::atomic<Snapshot*> current_;
@@ -209,6 +209,6 @@ class RoutingTable {
   std::atomic<uint64_t> seed_{0};
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTING_TABLE_H_

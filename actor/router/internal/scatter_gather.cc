@@ -16,7 +16,7 @@
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::AnswerPromise;
 
@@ -49,4 +49,4 @@ void AskAll(RouteeAsk ask, RuntimeToolbox& toolbox) {
   toolbox.ScheduleAt(deadline, [promise = ask.promise, within] { FailAsk(promise, within); }).IgnoreError();
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -7,7 +7,7 @@
 #include "fraktor/actor/router/internal/routing_table.h"
 #include "fraktor/actor/router/routee_load.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // The search begins at a routee that depends on the ticket, so that equally busy ones take turns.
 // It ends at the first idle one, or when the snapshot is being reused: then Read calls again.
@@ -30,6 +30,6 @@ inline uint32_t LeastBusyRoutee(const RoutingTable::View& view, uint32_t size, u
   return best;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_SMALLEST_MAILBOX_H_

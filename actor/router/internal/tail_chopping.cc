@@ -13,7 +13,7 @@
 #include "fraktor/actor/send/internal/promise_sending.h"
 #include "fraktor/utils/time/instant.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 using actor_internal::FailAsk;
 
@@ -86,4 +86,4 @@ void AskOneByOne(RouteeAsk ask, uint64_t random, RuntimeToolbox& toolbox) {
   AskNext(std::move(chopping), toolbox);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

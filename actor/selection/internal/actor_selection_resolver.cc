@@ -18,7 +18,7 @@
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace {
 
 using path_internal::PathError;
@@ -105,4 +105,4 @@ absl::StatusOr<ActorPath> ActorSelectionResolver::Resolve(const ActorPath& base,
                    0);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -20,7 +20,7 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/selection/actor_selection.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // How far the names of a selection lead, and which elements have to be matched against live actors.
 struct ResolvedSelection {
@@ -45,6 +45,6 @@ class ActorSelectionResolver {
   static absl::StatusOr<ResolvedSelection> ResolvePrefix(const ActorPath& base, const ActorSelection& selection);
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_SELECTION_INTERNAL_ACTOR_SELECTION_RESOLVER_H_

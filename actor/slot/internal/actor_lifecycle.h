@@ -25,10 +25,11 @@ namespace fraktor::inline v0 {
 class ActorContext;
 class ActorProps;
 class ActorSystem;
-class NodeCache;
 enum class FailureCause : uint8_t;
 
 namespace actor_internal {
+
+class NodeCache;
 
 class ActorLifecycle {
  public:

@@ -14,7 +14,7 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/ref/actor_ref.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class RemoteProvider {
  public:
@@ -34,6 +34,6 @@ class RemoteProvider {
   ~RemoteProvider() = default;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_SYSTEM_INTERNAL_REMOTE_PROVIDER_H_

@@ -33,7 +33,7 @@
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
-namespace fraktor {
+namespace fraktor::system_internal {
 
 using Lines = std::vector<std::string>;
 
@@ -234,6 +234,6 @@ class SystemTest : public testing::Test {
   std::unique_ptr<ActorSystem> system_;
 };
 
-}  // namespace fraktor
+}  // namespace fraktor::system_internal
 
 #endif  // FRAKTOR_ACTOR_SYSTEM_INTERNAL_SYSTEM_FIXTURE_H_

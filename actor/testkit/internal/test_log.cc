@@ -7,7 +7,7 @@
 
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::testkit_internal {
 
 std::string TestLogSink::Line::Format() const {
   return FormatLogRecord({.level = level, .at = at, .path = path, .type = type, .text = text});
@@ -52,4 +52,4 @@ std::string TestLogSink::Tail(size_t lines) const {
   return text;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::testkit_internal

@@ -20,7 +20,7 @@
 #include "fraktor/actor/testkit/log_filter.h"
 #include "fraktor/utils/sync/mutex.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::testkit_internal {
 
 class TestLogSink final : public LogSink {
  public:
@@ -55,6 +55,6 @@ class TestLogSink final : public LogSink {
   std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::testkit_internal
 
 #endif  // FRAKTOR_ACTOR_TESTKIT_INTERNAL_TEST_LOG_H_

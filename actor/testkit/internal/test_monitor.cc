@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::testkit_internal {
 
 void TestMonitor::NotifyChanged() {
   {
@@ -31,4 +31,4 @@ bool TestMonitor::Await(const RuntimeToolbox& clock, absl::FunctionRef<bool()> d
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::testkit_internal

@@ -14,7 +14,7 @@
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::testkit_internal {
 
 class TestMonitor {
  public:
@@ -30,6 +30,6 @@ class TestMonitor {
   std::condition_variable_any changed_;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::testkit_internal
 
 #endif  // FRAKTOR_ACTOR_TESTKIT_INTERNAL_TEST_MONITOR_H_

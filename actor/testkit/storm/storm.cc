@@ -40,6 +40,9 @@ namespace fraktor::storm {
 using actor_internal::DispatcherTable;
 using actor_internal::FindLiving;
 using actor_internal::MayLive;
+using actor_internal::NodeCache;
+using actor_internal::NodeClass;
+using actor_internal::NodePool;
 using actor_internal::ProcessPromises;
 
 namespace {

@@ -52,8 +52,8 @@ class MemberReply final : public AskCompletion {
   using R = typename Function::Value;
   using AskCompletion::AskCompletion;
 
-  static void* operator new(size_t size) { return AllocatePooled(size); }
-  static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
+  static void* operator new(size_t size) { return actor_internal::AllocatePooled(size); }
+  static void operator delete(void* memory, size_t size) noexcept { actor_internal::FreePooled(memory, size); }
 
   static A* ActorOf(ActorContext& context) { return static_cast<A*>(context.slot().instance->ObjectOf(&kClassTag<A>)); }
 

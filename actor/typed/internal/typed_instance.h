@@ -123,7 +123,7 @@ class TypedInstance : public TypedInstanceBase {
   [[gnu::noinline]] absl::Status ReceiveByBehavior(TypedBehavior& top, ActorContext& context, Envelope& message) {
     absl::Status status;
     {
-      const OwnerScope scope(top);
+      const actor_internal::OwnerScope scope(top);
       if (top.Receive(context, message, status)) return status;
     }
     return TryRuntimeMessages<A, C>(actor_, context, message, status) ? status : ReceiveOther(context, message);

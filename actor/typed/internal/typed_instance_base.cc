@@ -13,6 +13,7 @@
 
 namespace fraktor::inline v0::typed_internal {
 
+using actor_internal::BehaviorStack;
 using actor_internal::TurnState;
 
 void TypedInstanceBase::Replace(std::unique_ptr<TypedBehavior> behavior) {

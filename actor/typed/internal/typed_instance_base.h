@@ -52,7 +52,7 @@ class TypedInstanceBase : public ActorInstance {
 
  private:
   // Null until the first Become, because few actors have behaviours.
-  std::unique_ptr<BehaviorStack> behaviors_;
+  std::unique_ptr<actor_internal::BehaviorStack> behaviors_;
   // Null until the first Adapt.
   std::unique_ptr<std::vector<std::shared_ptr<MessageAdapter>>> adapters_;
 };
