@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/ask/open_promise.h"
-#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
@@ -40,6 +40,8 @@ using actor_internal::ActorSlot;
 using actor_internal::ActorWorker;
 using actor_internal::DeferredTarget;
 using actor_internal::ForeignBurst;
+using actor_internal::OpenPromise;
+using actor_internal::PromiseOptions;
 using actor_internal::ReadyKeeper;
 using actor_internal::RefusedMisuse;
 

@@ -26,9 +26,9 @@
 #include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/internal/node_pool.h"
-#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/message/routing_key.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/observe/duration_histogram.h"
 #include "fraktor/actor/observe/internal/foreign_metrics.h"
 #include "fraktor/actor/observe/internal/observed_id.h"
@@ -149,7 +149,6 @@ using actor_internal::NodePoolStats;
 using actor_internal::ObservedId;
 using actor_internal::PathFailureReporter;
 using actor_internal::RemoteAuthorityRegistry;
-using actor_internal::TypeName;
 using actor_internal::WorkerMetrics;
 using path_internal::ActorPathComparator;
 using path_internal::ActorPathFormatter;

@@ -15,8 +15,8 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/ask/ask_completion.h"
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
@@ -52,6 +52,10 @@
 #pragma GCC diagnostic ignored "-Wunused-variable"
 
 namespace fraktor {
+
+using actor_internal::AskCompletion;
+using actor_internal::SendAsk;
+
 namespace {
 
 struct Got { int value = 0; };
@@ -230,6 +234,31 @@ TEST(HeaderExamples, ActorTrace) {
   ASSERT_TRUE(system.ok()) << system.status();
   (*system)->Spawn<Shelf>("shelf");
   EXPECT_GT(trace->spawned(), 0u);
+}
+
+TEST(HeaderExamples, ReadyQueueSchedulerOptions) {
+  ActorSystemOptions options;
+  options.scheduler.observability.max_actors = 16;
+  options.scheduler.dispatchers.default_pool.workers = 2;
+  EXPECT_TRUE(options.scheduler.Validate().ok());
+}
+
+class SpawnCount final : public TreeObserver {
+ public:
+  void OnSpawned(ActorRef, ActorRef, std::string_view) override { ++spawned; }
+  void OnEnded(ActorRef) override {}
+  void OnDeadLetter(ActorRef, const Envelope&, DeadLetterReason) override {}
+
+  std::atomic<int> spawned = 0;
+};
+
+TEST(HeaderExamples, TreeObserver) {
+  SpawnCount count;
+  ActorSystemOptions options{.tree_observer = &count};
+  options.config.system_name = "shop";
+  const absl::StatusOr<std::unique_ptr<ActorSystem>> system = ActorSystem::Create(options);
+  ASSERT_TRUE(system.ok()) << system.status();
+  EXPECT_GT(count.spawned.load(), 0);
 }
 
 void ExpectPositive(int number, TestLocation at = TestLocation::Here()) {

@@ -3,17 +3,16 @@
 #include <cstdint>
 #include <optional>
 
-#include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/actor/ask/internal/promise_reading.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/slot/internal/promise_slot.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
+using actor_internal::LivingTarget;
 using actor_internal::PromiseSlot;
-
-ActorRef LivingTarget(const PromiseSlot::Target& target) {
-  // Without the flags of its references.
-  const ActorRef ref(target.slot, target.low_word);
-  return !target.is_remote && ref.IsCurrent() ? ref : ActorRef();
-}
+using actor_internal::ReadOpenPromise;
 
 ActorRef AskerOf(ActorRef promise) {
   const ActorRef asker =

@@ -26,13 +26,14 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
-#include "fraktor/actor/message/internal/node_pool.h"
-#include "fraktor/actor/message/internal/type_name.h"
+#include "fraktor/actor/message/type_name.h"
 
 namespace fraktor::inline v0 {
 
 namespace actor_internal {
 class ActorTree;
+class NodeCache;
+enum class NodeClass : uint8_t;
 }  // namespace actor_internal
 
 struct PropsOptions {
@@ -158,7 +159,7 @@ class PropsWithArguments final : public ActorProps {
 template <class T>
 const ActorProps& PropsOf() {
   static const auto& props =
-      *new props_internal::PropsWithArguments<T>(actor_internal::TypeName<T>(), PropsOptions(), /*is_static=*/true);
+      *new props_internal::PropsWithArguments<T>(TypeName<T>(), PropsOptions(), /*is_static=*/true);
   return props;
 }
 
@@ -166,7 +167,7 @@ const ActorProps& PropsOf() {
 template <class A, class Instance, class... Args>
 PropsPtr MakePropsFor(const PropsOptions& options, Args&&... args) {
   return PropsPtr(new props_internal::PropsWithArguments<Instance, std::decay_t<Args>...>(
-      actor_internal::TypeName<A>(), options, /*is_static=*/false, std::forward<Args>(args)...));
+      TypeName<A>(), options, /*is_static=*/false, std::forward<Args>(args)...));
 }
 
 // A recipe of T with options and the arguments of its constructor.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/context/internal/misuse.h"
 #include "fraktor/actor/send/internal/system_core.h"

@@ -31,8 +31,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/ask/internal/ask_source.h"
-#include "fraktor/actor/ask/reply_promise.h"
-#include "fraktor/actor/await/internal/awaiting_handler.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/context/spawn_error.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -47,7 +46,12 @@
 
 namespace fraktor::inline v0 {
 
+class ActorContext;
+
 namespace actor_internal {
+
+// Runs a task as the handler that runs does: see awaiting_handler.h.
+absl::Status RunTask(ActorContext& context, Task<void> task);
 
 // The task that `make` returns. `make` lives as long as the coroutine.
 template <class Make>
@@ -102,7 +106,8 @@ class ActorContext {
     actor_internal::ActorWorker& asking = worker();
     // Makes the envelope first, since that may throw.
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
-    FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
+    FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask,
+                             actor_internal::OpenPromise(asking, {.timeout = timeout, .target = to}));
     question->set_sender(ask);
     if constexpr (kIsInterceptedMessage<std::decay_t<M>>) {
       asking.SendIntercepted(to, question.release());
@@ -139,7 +144,7 @@ class ActorContext {
     auto* const source = new actor_internal::AskSource<R, actor_internal::AskedBy::kActor, Explain>(
         question->type(), timeout, asking.turn_state.running(), std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
-    if (absl::Status sent = SendAsk(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
+    if (absl::Status sent = actor_internal::SendAsk(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
       source->Fail(std::move(sent));
     return answer;
   }

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
@@ -42,6 +42,7 @@ using actor_internal::ErrorOfAsk;
 using actor_internal::InvokerTest;
 using actor_internal::Mark;
 using actor_internal::Number;
+using actor_internal::SendAsk;
 using actor_internal::WorkerMetrics;
 
 namespace {

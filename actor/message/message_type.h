@@ -30,8 +30,8 @@
 #include <utility>
 
 #include "fraktor/actor/message/internal/node_pool.h"
-#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/routing_key.h"
+#include "fraktor/actor/message/type_name.h"
 
 namespace fraktor::inline v0 {
 
@@ -242,8 +242,8 @@ class alignas(64) MessageType {
                                                                                      : &message_internal::Release<M>),
         copy_(std::is_copy_constructible_v<M> ? &message_internal::Copy<M> : nullptr),
         move_(std::is_trivially_copyable_v<M> || MessageLayout<M>::kIsOnHeap ? nullptr : &message_internal::Move<M>),
-        name_(actor_internal::TypeName<M>()),
-        name_hash_(actor_internal::HashOfTypeName(actor_internal::TypeName<M>())),
+        name_(TypeName<M>()),
+        name_hash_(HashOfTypeName(TypeName<M>())),
         routing_key_(routing_key_internal::FunctionFor<M>()),
         size_(sizeof(M)),
         offset_(MessageLayout<M>::kOffset),

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/message/internal/node_pool.h"
-#include "fraktor/actor/message/internal/type_name.h"
+#include "fraktor/actor/message/type_name.h"
 
 namespace shop {
 struct Order {
@@ -31,7 +31,6 @@ inline constexpr bool fraktor::kIsControlMessage<shop::Pause> = true;
 
 namespace fraktor {
 
-using actor_internal::HashOfTypeName;
 using actor_internal::NodeClass;
 
 namespace {

@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -32,10 +33,13 @@
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
-#include "fraktor/actor/context/internal/behavior_stack.h"
 #include "fraktor/actor/message/envelope.h"
 
 namespace fraktor::inline v0 {
+
+namespace actor_internal {
+class BehaviorStack;
+}  // namespace actor_internal
 
 // As ActorInstance::Receive.
 using Behavior = std::function<absl::Status(ActorContext& context, Envelope& message)>;
@@ -43,11 +47,12 @@ using Behavior = std::function<absl::Status(ActorContext& context, Envelope& mes
 class BehaviorActor : public ActorInstance {
  public:
   // The limit of the stack. A program that exceeds it has forgotten Unbecome.
-  static constexpr size_t kMaxStacked = actor_internal::BehaviorStack::kMaxStacked;
+  static constexpr size_t kMaxStacked = 1000;
 
-  BehaviorActor() = default;
+  BehaviorActor();
   BehaviorActor(const BehaviorActor&) = delete;
   BehaviorActor& operator=(const BehaviorActor&) = delete;
+  ~BehaviorActor() override;
 
   absl::Status Receive(ActorContext& context, Envelope& message) final;
 
@@ -80,7 +85,10 @@ class BehaviorActor : public ActorInstance {
     };
   }
 
-  actor_internal::BehaviorStack behaviors_;
+  actor_internal::BehaviorStack& behaviors();
+
+  // Null until the first Become.
+  std::unique_ptr<actor_internal::BehaviorStack> behaviors_;
 };
 
 }  // namespace fraktor::inline v0

@@ -6,12 +6,9 @@
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTEE_LOAD_H_
 #define FRAKTOR_ACTOR_ROUTER_ROUTEE_LOAD_H_
 
-#include <atomic>
 #include <cstdint>
 
-#include "fraktor/actor/mailbox/internal/mailbox_limits.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/slot/internal/actor_slot.h"
 
 namespace fraktor::inline v0 {
 
@@ -22,15 +19,7 @@ inline constexpr uint64_t kUnknownLoad = UINT64_MAX - 1;
 // 0 if the actor is idle, 1 if it handles a message and no other waits. With a bounded mailbox, one
 // more for each message that waits. With an unbounded one, 2 if any messages wait: nobody counts
 // them.
-inline uint64_t RouteeLoad(ActorRef actor) {
-  if (!actor_internal::MayLive(actor)) return kLoadOfEnded;
-  if (!actor.IsActor()) return kUnknownLoad;
-  const actor_internal::ActorSlot& slot = *actor.slot();
-  if (slot.mailbox.inbox.IsIdle()) return 0;
-  // Acquire: pairs with the release that publishes the limits of a mailbox.
-  if ((actor.word() & ActorRef::kLimited) != 0) return 1 + slot.limits.load(std::memory_order_acquire)->depth();
-  return slot.mailbox.inbox.HasNodes() ? 2 : 1;
-}
+uint64_t RouteeLoad(ActorRef actor);
 
 }  // namespace fraktor::inline v0
 

@@ -12,8 +12,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/internal/actor_names.h"
 #include "fraktor/actor/cell/internal/child_links.h"
@@ -56,10 +56,13 @@ using actor_internal::ActorTreeOptions;
 using actor_internal::ActorTypes;
 using actor_internal::ActorWorker;
 using actor_internal::AllocatePooled;
+using actor_internal::AskCompletion;
+using actor_internal::CheckAsk;
 using actor_internal::ExpectForeignChildren;
 using actor_internal::FindLiving;
 using actor_internal::FreePooled;
 using actor_internal::NodeCache;
+using actor_internal::OpenPromiseFor;
 using actor_internal::ReadyQueueScheduler;
 using actor_internal::RemoteProvider;
 using actor_internal::SchedulerState;

@@ -353,7 +353,7 @@ class ActorSystem {
     AwaitReady(answer.node());
     return answer.Take();
   }
-  void AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion);
+  void AskFor(ActorRef to, EnvelopePtr question, actor_internal::AskCompletion& completion);
   absl::Status MayWait() const;
   // Whether this process was forked from the process that has the threads of the system.
   bool IsLeftBehind() const;

@@ -17,7 +17,7 @@
 
 #include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/dispatch/dispatchers.h"
-#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/scheduler_options.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
@@ -27,15 +27,9 @@
 
 namespace fraktor::inline v0 {
 
-namespace actor_internal {
-class TreeObserver;
-}  // namespace actor_internal
-
-// The type of ActorSystemOptions::scheduler.
-using actor_internal::ReadyQueueSchedulerOptions;
-
 class ActorSystem;
 class CodecRegistry;
+class TreeObserver;
 
 struct ActorSystemOptions {
   // The name, the scheme and the paths.
@@ -64,7 +58,7 @@ struct ActorSystemOptions {
   // Null: numbers and texts.
   std::shared_ptr<const CodecRegistry> codecs = nullptr;
   // Hears of each actor that is spawned or ends. Must outlive the system. Null: there is none.
-  actor_internal::TreeObserver* tree_observer = nullptr;
+  TreeObserver* tree_observer = nullptr;
   // The phases of the shutdown, and SIGTERM.
   CoordinatedShutdownOptions coordinated_shutdown = {};
   // How long the destructor waits for actors to end.

@@ -20,7 +20,7 @@
 #include "fraktor/actor/system/guardians.h"
 #include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/actor/system/system_state.h"
-#include "fraktor/actor/tree/internal/tree_observer.h"
+#include "fraktor/actor/tree/tree_observer.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -28,7 +28,6 @@
 namespace fraktor {
 
 using actor_internal::ActorSlot;
-using actor_internal::TreeObserver;
 using system_internal::Hooks;
 using system_internal::Lines;
 using system_internal::SystemTest;

@@ -5,13 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "fraktor/actor/message/internal/type_name.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
-
-using actor_internal::HashOfTypeName;
-
 namespace {
 
 constexpr std::string_view kSpawned = "actor.spawned";

@@ -27,12 +27,12 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/tree/internal/tree_observer.h"
+#include "fraktor/actor/tree/tree_observer.h"
 #include "fraktor/utils/toolbox/sim_trace.h"
 
 namespace fraktor::inline v0 {
 
-class ActorTrace final : public InvokerMiddleware, public actor_internal::TreeObserver {
+class ActorTrace final : public InvokerMiddleware, public TreeObserver {
  public:
   using PayloadHash = std::function<uint64_t(const Envelope&)>;
 

@@ -48,8 +48,8 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -258,7 +258,7 @@ class TestKit {
           if (object != nullptr) function(*static_cast<A*>(object), context);
         },
         at);
-    if (!*is_of_class) EndOnOtherClass(actor.untyped(), actor_internal::TypeName<A>(), at);
+    if (!*is_of_class) EndOnOtherClass(actor.untyped(), TypeName<A>(), at);
   }
 
   template <class Ref>

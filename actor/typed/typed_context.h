@@ -128,7 +128,7 @@ class TypedContext : public ActorContext {
     actor_internal::ActorWorker& asking = worker();
     EnvelopePtr message(asking.Make(ActorRef(), std::forward<Q>(question)));
     auto* const completion = new Reply(message->type(), timeout);
-    absl::Status sent = SendAsk(asking, to, std::move(message), *completion);
+    absl::Status sent = actor_internal::SendAsk(asking, to, std::move(message), *completion);
     if (!sent.ok()) completion->Abandon();
     return sent;
   }

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -20,6 +20,7 @@
 namespace fraktor::inline v0 {
 
 using actor_internal::ActorWorker;
+using actor_internal::OpenPromise;
 
 namespace {
 

@@ -53,7 +53,7 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/message/internal/type_name.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/durable/state_messages.h"
@@ -191,8 +191,7 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
       case Effect::Kind::kDelete:
         break;
     }
-    if (typed_internal::RefusesToStoreAndStop(context, actor_internal::TypeName<Self>(), command))
-      return absl::OkStatus();
+    if (typed_internal::RefusesToStoreAndStop(context, TypeName<Self>(), command)) return absl::OkStatus();
     // One copy for the store's bytes, one to become the state.
     EnvelopePtr changed = effect.envelopes().empty() ? nullptr : std::move(effect.envelopes().front());
     State next = changed == nullptr ? Initial() : State(changed->template As<State>());

@@ -33,8 +33,8 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
-#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/typed/typed_actor.h"
 
 namespace fraktor::inline v0 {
@@ -283,9 +283,8 @@ absl::Status HandleCommand(Self& self, ActorContext& context, const State& state
       const MessageType* const answer = effect.answer();
       if (answer != nullptr && answer != MessageTypeOf<typename C::Reply>()) {
         effect = Effect<State>();
-        return Answer(context,
-                      ErrorReply{AnswersOtherwise(actor_internal::TypeName<Self>(), actor_internal::TypeName<C>(),
-                                                  actor_internal::TypeName<typename C::Reply>(), answer->name())});
+        return Answer(context, ErrorReply{AnswersOtherwise(TypeName<Self>(), TypeName<C>(),
+                                                           TypeName<typename C::Reply>(), answer->name())});
       }
     }
     return absl::OkStatus();

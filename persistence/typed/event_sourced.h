@@ -73,7 +73,7 @@
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/message/internal/type_name.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
@@ -240,8 +240,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
         break;
     }
     if (effect.envelopes().empty()) return Finish(context, effect);
-    if (typed_internal::RefusesToStoreAndStop(context, actor_internal::TypeName<Self>(), command))
-      return absl::OkStatus();
+    if (typed_internal::RefusesToStoreAndStop(context, TypeName<Self>(), command)) return absl::OkStatus();
     std::vector<EnvelopePtr> events = std::move(effect.envelopes());
     if constexpr ((IsTried<Es>() || ...)) {
       if (delivery() == nullptr && std::any_of(events.begin(), events.end(), IsOneToTry)) {
@@ -309,7 +308,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   }
   absl::Status ApplyTo(State& state, const Envelope& event) {
     if ((TryApply<Es>(state, event) || ...)) return absl::OkStatus();
-    return UnknownEvent(event, actor_internal::TypeName<Self>());
+    return UnknownEvent(event, TypeName<Self>());
   }
   template <class E>
   bool TryApply(State& state, const Envelope& event) {
@@ -343,7 +342,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   }
 
   absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& saved) final {
-    if (!saved.Is<State>()) return UnknownState(saved, metadata, actor_internal::TypeName<State>());
+    if (!saved.Is<State>()) return UnknownState(saved, metadata, TypeName<State>());
     NoteSnapshot(metadata.sequence_nr);
     state_ = saved.Take<State>();
     if constexpr (kHasDeliveries) {
@@ -366,10 +365,10 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
         copy->template As<State>().deliveries = *std::move(deliveries);
         return copy;
       } else {
-        return NoPlaceForDeliveries(actor_internal::TypeName<State>());
+        return NoPlaceForDeliveries(TypeName<State>());
       }
     } else {
-      return NotCopyable(actor_internal::TypeName<State>());
+      return NotCopyable(TypeName<State>());
     }
   }
 

@@ -3,8 +3,9 @@
 - A target whose headers are all internal is not public: programs cannot depend on it. A public target may contain some
   of them beside a header of the API, whose sources need them.
 - A header of the API does not include internal headers of another folder: a program would then include them, too.
+  `INLINED` names the headers that must, because they inline the way of a message.
 - Sources include internal headers of their own room only. A room is a folder of the root, such as `actor`. Tests in
-  docs/ are free: they compile the examples of internal headers.
+  docs/ and benchmarks are free: they compile the examples of internal headers, and measure them.
 
 Inside of a room, sources and internal headers include what they need.
 """
@@ -15,6 +16,23 @@ import re
 from tidy import build_files
 from tidy import finding
 
+# The headers of the API that include internal headers of other folders. ARCHITECTURE.md says why.
+INLINED = {
+    "actor/context/actor_context.h": (
+        "actor/ask/internal/ask_source.h",
+        "actor/ask/internal/reply_promise.h",
+        "actor/send/internal/actor_worker.h",
+        "actor/slot/internal/actor_lifecycle.h",
+        "actor/slot/internal/actor_slot.h",
+    ),
+    "actor/system/actor_system.h": ("actor/ask/internal/ask_source.h",),
+    "actor/typed/typed_context.h": (
+        "actor/ask/internal/ask_source.h",
+        "actor/send/internal/actor_worker.h",
+    ),
+}
+
+_FREE = ("docs/", "benchmarks/")
 _PUBLIC = "//visibility:public"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"fraktor/([^"]+)"', re.MULTILINE)
 
@@ -45,8 +63,9 @@ def _public_targets(tree):
 def _includes(tree):
     test_only = build_files.test_only_files(tree)
     for path in tree.with_suffix(".h", ".cc"):
-        if path.startswith("docs/"):
+        if path.startswith(_FREE):
             continue
+        inlined = set(INLINED.get(path, ()))
         is_of_api = path.endswith(".h") and not is_internal(path) and path not in test_only
         for match in _INCLUDE.finditer(tree.text(path)):
             header = match.group(1)
@@ -55,9 +74,13 @@ def _includes(tree):
             line = tree.text(path).count("\n", 0, match.start()) + 1
             if _room(header) != _room(path):
                 yield finding.Finding(path, line, f"{header} is internal to {_room(header)}")
+            elif header in inlined:
+                inlined.remove(header)
             elif is_of_api:
                 yield finding.Finding(path, line, f"{header} is internal to {_folder(header)}, and programs include "
                                       f"{posixpath.basename(path)}")
+        for header in sorted(inlined):
+            yield finding.Finding(path, 0, f"does not include {header}; remove it from INLINED")
 
 
 def check(tree):

@@ -42,6 +42,14 @@ class InternalHeadersTest(unittest.TestCase):
         self.assertEqual(found, [
             "actor/tree/tree.h:2: actor/cell/internal/names.h is internal to actor/cell, and programs include tree.h"])
 
+    def test_knows_the_headers_that_inline_the_way_of_a_message(self):
+        path, included = next(iter(internal_headers.INLINED.items()))
+        text = "".join(f'#include "fraktor/{header}"\n' for header in included)
+        self.assertEqual(list(internal_headers.check(source_tree.FakeTree({path: text}))), [])
+        found = [str(found) for found in internal_headers.check(source_tree.FakeTree({path: ""}))]
+        self.assertEqual(found[0], f"{path}: does not include {included[0]}; remove it from INLINED")
+        self.assertEqual(len(found), len(included))
+
     def test_is_quiet_about_includes_inside_of_a_room(self):
         for path in ("actor/tree/tree.cc", "actor/tree/tree_test.cc", "actor/tree/internal/tree.h", "actor/cell/cell.h",
                      "actor/cell/internal/cell.cc"):
@@ -56,6 +64,9 @@ class InternalHeadersTest(unittest.TestCase):
     def test_is_quiet_about_headers_of_the_api_and_tests_of_examples(self):
         self.assertEqual(_found_in("store/log/log.cc", "actor/cell/names.h"), [])
         self.assertEqual(_found_in("docs/examples_test.cc", "actor/cell/internal/names.h"), [])
+
+    def test_is_quiet_about_benchmarks(self):
+        self.assertEqual(_found_in("benchmarks/actor/names_benchmark.cc", "actor/cell/internal/names.h"), [])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/ask/internal/promise_reading.h"
 #include "fraktor/actor/ask/open_promise.h"
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
 #include "fraktor/actor/supervision/failure.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/open_promise.h"
+#include "fraktor/actor/ask/internal/promise_reading.h"
 #include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/send/internal/limited_sending.h"
 #include "fraktor/actor/send/internal/remote_sending.h"

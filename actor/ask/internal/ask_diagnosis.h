@@ -21,7 +21,7 @@
 
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/internal/actor_worker.h"

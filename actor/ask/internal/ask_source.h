@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"

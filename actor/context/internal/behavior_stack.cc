@@ -8,9 +8,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::ActorWorker;
-using actor_internal::HandlerOwner;
-
 BehaviorStack::~BehaviorStack() {
   while (Pop()) {
   }

@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/dispatch/internal/mailbox_registry.h"

@@ -8,7 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/mailbox/internal/mailbox_limits.h"

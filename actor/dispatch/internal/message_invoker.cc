@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/ask/internal/ask_deadlines.h"
 #include "fraktor/actor/ask/internal/ask_diagnosis.h"
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/await/internal/room_wait.h"
 #include "fraktor/actor/await/internal/slot_extension.h"

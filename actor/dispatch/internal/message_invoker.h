@@ -28,6 +28,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
+#include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/dispatch/invoker_middleware.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/run_queue/invoke_result.h"

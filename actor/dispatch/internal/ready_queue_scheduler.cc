@@ -28,11 +28,6 @@ std::string_view ToString(SchedulerState state) {
   return "unknown";
 }
 
-absl::Status ReadyQueueSchedulerOptions::Validate() const {
-  FRAKTOR_RETURN_IF_ERROR(dispatchers.Validate());
-  return observability.Validate();
-}
-
 ReadyQueueScheduler::ReadyQueueScheduler(const ReadyQueueSchedulerOptions& options, RuntimeToolbox& toolbox,
                                          std::unique_ptr<ObservabilityHub> hub)
     : toolbox_(toolbox), hub_(std::move(hub)), mailboxes_(toolbox.has_threads()), dispatchers_(options.dispatchers) {

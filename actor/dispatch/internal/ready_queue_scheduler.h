@@ -24,6 +24,7 @@
 #include "fraktor/actor/dispatch/dispatchers.h"
 #include "fraktor/actor/dispatch/internal/mailbox_registry.h"
 #include "fraktor/actor/dispatch/internal/message_invoker.h"
+#include "fraktor/actor/dispatch/scheduler_options.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -32,13 +33,6 @@ namespace fraktor::inline v0::actor_internal {
 enum class SchedulerState : uint8_t { kNew, kRunning, kStopping, kDraining, kStopped };
 
 std::string_view ToString(SchedulerState state);
-
-struct ReadyQueueSchedulerOptions {
-  DispatchersOptions dispatchers = {};
-  ObservabilityOptions observability = {};
-
-  absl::Status Validate() const;
-};
 
 class ReadyQueueScheduler {
  public:

@@ -134,9 +134,6 @@ bool IsSystemName(std::string_view name) {
 
 namespace {
 
-using path_internal::HasClass;
-using path_internal::PathError;
-
 std::string CharacterForText(char c) {
   const std::string quoted = QuotedForText(std::string_view(&c, 1));
   return absl::StrCat("'", quoted.substr(1, quoted.size() - 2), "'");

@@ -12,7 +12,6 @@
 namespace fraktor::inline v0::path_internal {
 namespace {
 
-using path_internal::kAutoNameDigits;
 static_assert(kAutoNameDigits.size() == 64);
 
 constexpr std::array<int8_t, 256> MakeDigitValues() {

@@ -39,7 +39,7 @@
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
-namespace fraktor::pattern_internal {
+namespace fraktor::inline v0::pattern_internal {
 
 // Virtual time whose periodic timers fire only at every n-th period, and say so: a clock that lags.
 class CoarseToolbox final : public PumpedToolbox {
@@ -200,6 +200,6 @@ class PatternTest : public ::testing::Test {
   std::unique_ptr<ActorSystem> system_;
 };
 
-}  // namespace fraktor::pattern_internal
+}  // namespace fraktor::inline v0::pattern_internal
 
 #endif  // FRAKTOR_ACTOR_PATTERN_INTERNAL_PATTERN_FIXTURE_H_

@@ -7,8 +7,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::SharedSender;
-
 namespace {
 
 // The content of a Broadcast may be an intercepted message, such as PoisonPill.

@@ -5,8 +5,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::ActorLifecycle;
-
 std::vector<uint64_t> MakeRing(const ActorLifecycle& lifecycle, const std::vector<ActorRef>& routees, int per_routee) {
   std::vector<uint64_t> ring;
   ring.reserve(routees.size() * static_cast<size_t>(per_routee));

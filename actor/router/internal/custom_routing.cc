@@ -26,10 +26,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::ActorWorker;
-using actor_internal::AnswerPromise;
-using actor_internal::SystemCore;
-
 namespace {
 
 struct ReleaseRoutes {

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/router/internal/inline_routee_load.h"
 #include "fraktor/actor/router/routee_load.h"
 
 namespace fraktor::inline v0::actor_internal {
@@ -25,7 +26,7 @@ struct PoolLoad {
 inline PoolLoad LoadOfPool(absl::Span<const ActorRef> routees, uint64_t pressure_threshold) {
   PoolLoad sum;
   for (const ActorRef routee : routees) {
-    const uint64_t load = RouteeLoad(routee);
+    const uint64_t load = InlineRouteeLoad(routee);
     if (load == 0 || load == kLoadOfEnded) continue;
     if (load == kUnknownLoad) {
       ++sum.unknown;

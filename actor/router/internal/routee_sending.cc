@@ -6,9 +6,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::ActorWorker;
-using actor_internal::SystemCore;
-
 AllRoutees ReadAll(const RoutingTable& table, ActorRef router) {
   AllRoutees all;
   absl::InlinedVector<RoutingTable::RawRoutee, 16> routees;

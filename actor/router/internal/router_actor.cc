@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/cell/internal/cell_attachment.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/log.h"
@@ -31,15 +31,6 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0::actor_internal {
-
-using actor_internal::ActorLifecycle;
-using actor_internal::ActorSlot;
-using actor_internal::ActorTree;
-using actor_internal::ActorWorker;
-using actor_internal::AttachmentOf;
-using actor_internal::CellAttachment;
-using actor_internal::InstallRouting;
-using actor_internal::MayLive;
 
 namespace {
 

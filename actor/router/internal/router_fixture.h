@@ -15,7 +15,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 
-namespace fraktor::router_internal {
+namespace fraktor::inline v0::router_internal {
 
 // Asks the router for its routees. Returns none if it does not reply.
 inline std::vector<ActorRef> AskForRoutees(ActorSystem& system, ActorRef router) {
@@ -33,6 +33,6 @@ inline std::unique_ptr<ActorSystem> MakeStressSystem() {
   return ActorSystem::Create(options).value();
 }
 
-}  // namespace fraktor::router_internal
+}  // namespace fraktor::inline v0::router_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTER_FIXTURE_H_

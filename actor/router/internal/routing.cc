@@ -17,8 +17,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::ActorWorker;
-
 namespace {
 
 // Routers may be routees of routers. The limit ends a circle of them.

@@ -13,8 +13,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::ActorSlot;
-
 constinit std::atomic<RoutingTable*> RoutingTable::buckets_[kBuckets] = {};
 
 // The free snapshots, by capacity.

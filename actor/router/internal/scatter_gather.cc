@@ -18,8 +18,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::AnswerPromise;
-
 void FailAsk(ActorRef promise, absl::Duration within) {
   if (!promise.IsCurrent()) return;
   AnswerPromise(promise, MakeEnvelope<ErrorReply>(

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "fraktor/actor/router/internal/inline_routee_load.h"
 #include "fraktor/actor/router/internal/routing_table.h"
-#include "fraktor/actor/router/routee_load.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -21,7 +21,7 @@ inline uint32_t LeastBusyRoutee(const RoutingTable::View& view, uint32_t size, u
     const RoutingTable::RawRoutee routee = view.routee(at);
     // A torn routee leads anywhere; a whole one leads to its slot, which is never unmapped.
     if (!view.IsWhole()) break;
-    const uint64_t load = RouteeLoad(routee.ref());
+    const uint64_t load = InlineRouteeLoad(routee.ref());
     if (load < least) {
       least = load;
       best = at;

@@ -15,8 +15,6 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-using actor_internal::FailAsk;
-
 namespace {
 
 struct Chopping {

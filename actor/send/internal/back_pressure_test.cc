@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/dispatch/internal/mailbox_registry.h"

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/dispatch/internal/mailbox_registry.h"

@@ -26,9 +26,9 @@
 
 namespace fraktor::inline v0 {
 
-class AskCompletion;
-
 namespace actor_internal {
+
+class AskCompletion;
 
 // A promise in 8 bytes: the number of its slot, and the generation.
 struct alignas(8) PackedPromise {

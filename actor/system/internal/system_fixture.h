@@ -33,7 +33,7 @@
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
-namespace fraktor::system_internal {
+namespace fraktor::inline v0::system_internal {
 
 using Lines = std::vector<std::string>;
 
@@ -207,7 +207,7 @@ class SystemTest : public testing::Test {
     Settle();
   }
   void Fail(ActorRef actor, absl::Status with = absl::InternalError("broken")) {
-    Tell(actor, fraktor::Fail(std::move(with)));
+    Tell(actor, system_internal::Fail(std::move(with)));
     Settle();
   }
   void Stop(ActorRef actor) {
@@ -234,6 +234,6 @@ class SystemTest : public testing::Test {
   std::unique_ptr<ActorSystem> system_;
 };
 
-}  // namespace fraktor::system_internal
+}  // namespace fraktor::inline v0::system_internal
 
 #endif  // FRAKTOR_ACTOR_SYSTEM_INTERNAL_SYSTEM_FIXTURE_H_

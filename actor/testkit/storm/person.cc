@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/stash.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 #include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/cell/actor_subscriber.h"
 #include "fraktor/actor/cell/internal/cell_state.h"

@@ -12,7 +12,7 @@
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/tree/internal/tree_observer.h"
+#include "fraktor/actor/tree/tree_observer.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {

@@ -12,8 +12,8 @@
 #include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/tree/internal/tree_clock.h"
 #include "fraktor/actor/tree/internal/tree_log.h"
-#include "fraktor/actor/tree/internal/tree_observer.h"
 #include "fraktor/actor/tree/internal/tree_paths.h"
+#include "fraktor/actor/tree/tree_observer.h"
 #include "fraktor/utils/table/slot_table.h"
 
 namespace fraktor::inline v0::actor_internal {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/ask/internal/ask_source.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
@@ -45,12 +45,12 @@ struct ReplyFunction<Returned (A::*)(C&, Answer)> {
 
 // Calls a member function with the reply. After a restart it is a function of the new object.
 template <auto kFunction>
-class MemberReply final : public AskCompletion {
+class MemberReply final : public actor_internal::AskCompletion {
  public:
   using Function = ReplyFunction<decltype(kFunction)>;
   using A = typename Function::Actor;
   using R = typename Function::Value;
-  using AskCompletion::AskCompletion;
+  using actor_internal::AskCompletion::AskCompletion;
 
   static void* operator new(size_t size) { return actor_internal::AllocatePooled(size); }
   static void operator delete(void* memory, size_t size) noexcept { actor_internal::FreePooled(memory, size); }

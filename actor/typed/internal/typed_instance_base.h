@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/context/internal/behavior_stack.h"

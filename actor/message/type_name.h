@@ -12,15 +12,15 @@
 // prints them.
 //
 // Thread safety: constants.
-#ifndef FRAKTOR_ACTOR_MESSAGE_INTERNAL_TYPE_NAME_H_
-#define FRAKTOR_ACTOR_MESSAGE_INTERNAL_TYPE_NAME_H_
+#ifndef FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_
+#define FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-namespace fraktor::inline v0::actor_internal {
+namespace fraktor::inline v0 {
 
 // A namespace without types: gcc leaves out the namespace that a type shares with this function.
 namespace type_name_internal {
@@ -128,6 +128,6 @@ constexpr uint64_t HashOfTypeName(std::string_view name) {
   return hash;
 }
 
-}  // namespace fraktor::inline v0::actor_internal
+}  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_MESSAGE_INTERNAL_TYPE_NAME_H_
+#endif  // FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_

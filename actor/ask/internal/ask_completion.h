@@ -23,8 +23,8 @@
 //   if (!sent.ok()) completion->Abandon();
 //
 // Called by: the parts of actor/ask. Thread: the asker's turn, except for Abandon.
-#ifndef FRAKTOR_ACTOR_ASK_ASK_COMPLETION_H_
-#define FRAKTOR_ACTOR_ASK_ASK_COMPLETION_H_
+#ifndef FRAKTOR_ACTOR_ASK_INTERNAL_ASK_COMPLETION_H_
+#define FRAKTOR_ACTOR_ASK_INTERNAL_ASK_COMPLETION_H_
 
 #include <utility>
 
@@ -37,7 +37,7 @@
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/slot/internal/turn.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class AskCompletion {
  public:
@@ -66,8 +66,8 @@ class AskCompletion {
 // How an actor gets the reply to an ask that has no completion, or the error:
 // ActorInstance::OnReply.
 struct OnReplyFunctions {
-  void (*reply)(actor_internal::Turn turn, ActorRef ask, Envelope& reply);
-  void (*error)(actor_internal::Turn turn, ActorRef ask, absl::Status error);
+  void (*reply)(Turn turn, ActorRef ask, Envelope& reply);
+  void (*error)(Turn turn, ActorRef ask, absl::Status error);
 };
 
 // Called once, before main: actor/dispatch/internal/message_invoker.cc installs them.
@@ -78,7 +78,7 @@ const OnReplyFunctions& OnReply();
 
 // In the asker's turn. Gives the reply to the completion of `ask`, or to OnReply if it is null. The
 // promise of the ask has been removed from the open asks before.
-inline void CompleteAsk(const actor_internal::Turn& turn, ActorRef ask, AskCompletion* completion, Envelope& reply) {
+inline void CompleteAsk(const Turn& turn, ActorRef ask, AskCompletion* completion, Envelope& reply) {
   if (completion == nullptr) {
     OnReply().reply(turn, ask, reply);
     return;
@@ -89,8 +89,7 @@ inline void CompleteAsk(const actor_internal::Turn& turn, ActorRef ask, AskCompl
 }
 
 // The same with the error in place of a reply.
-inline void CompleteAskWithError(actor_internal::Turn turn, ActorRef ask, AskCompletion* completion,
-                                 absl::Status error) {
+inline void CompleteAskWithError(Turn turn, ActorRef ask, AskCompletion* completion, absl::Status error) {
   if (completion == nullptr) {
     OnReply().error(turn, ask, std::move(error));
     return;
@@ -100,6 +99,6 @@ inline void CompleteAskWithError(actor_internal::Turn turn, ActorRef ask, AskCom
   turn.state().takes_answer = outer;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
-#endif  // FRAKTOR_ACTOR_ASK_ASK_COMPLETION_H_
+#endif  // FRAKTOR_ACTOR_ASK_INTERNAL_ASK_COMPLETION_H_

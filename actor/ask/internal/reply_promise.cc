@@ -1,4 +1,4 @@
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 
 #include <cstdint>
 #include <memory>
@@ -21,26 +21,7 @@
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
-
-using actor_internal::ActorLifecycle;
-using actor_internal::ActorSlot;
-using actor_internal::ActorWorker;
-using actor_internal::ArmAskTimer;
-using actor_internal::ClaimPromise;
-using actor_internal::DeadlineAfter;
-using actor_internal::DisarmAskTimer;
-using actor_internal::FindAskCircle;
-using actor_internal::kNoDeadline;
-using actor_internal::MayBeCircle;
-using actor_internal::NoReplyOfEnded;
-using actor_internal::PromiseSlot;
-using actor_internal::PromiseSlotPool;
-using actor_internal::SlotExtension;
-using actor_internal::TellPromiseWatchers;
-using actor_internal::Turn;
-using actor_internal::TurnState;
-using actor_internal::WaitingForThisAsk;
+namespace fraktor::inline v0::actor_internal {
 
 namespace {
 
@@ -218,4 +199,4 @@ void AbandonAsks(ActorSlot& slot) {
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -1,4 +1,4 @@
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/internal/reply_promise.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
@@ -38,12 +38,14 @@ namespace fraktor {
 
 using actor_internal::ActorSlot;
 using actor_internal::ActorWorker;
+using actor_internal::AskCompletion;
 using actor_internal::AskDeadlineReached;
 using actor_internal::InvokerTest;
 using actor_internal::Number;
 using actor_internal::PromiseSlot;
 using actor_internal::ReadyNode;
 using actor_internal::ReadyQueueCoordinator;
+using actor_internal::SendAsk;
 using actor_internal::Suspend;
 using actor_internal::Turn;
 using actor_internal::WorkerScope;

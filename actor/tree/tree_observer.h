@@ -1,10 +1,22 @@
 // TreeObserver: hears of each actor that is spawned or ends, and of each dead letter, by
-// references. Simulations and tests implement it (ActorSystemOptions::tree_observer).
+// references. Simulations and tests implement it.
+//
+//   class SpawnCount final : public TreeObserver {
+//    public:
+//     void OnSpawned(ActorRef, ActorRef, std::string_view) override { ++spawned; }
+//     void OnEnded(ActorRef) override {}
+//     void OnDeadLetter(ActorRef, const Envelope&, DeadLetterReason) override {}
+//
+//     std::atomic<int> spawned = 0;
+//   };
+//
+//   SpawnCount count;
+//   ActorSystemOptions options{.tree_observer = &count};
 //
 // Thread safety: workers and foreign threads call it at the same time, some with locks held. It
 // must not send, spawn or throw.
-#ifndef FRAKTOR_ACTOR_TREE_INTERNAL_TREE_OBSERVER_H_
-#define FRAKTOR_ACTOR_TREE_INTERNAL_TREE_OBSERVER_H_
+#ifndef FRAKTOR_ACTOR_TREE_TREE_OBSERVER_H_
+#define FRAKTOR_ACTOR_TREE_TREE_OBSERVER_H_
 
 #include <string_view>
 
@@ -12,7 +24,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 
-namespace fraktor::inline v0::actor_internal {
+namespace fraktor::inline v0 {
 
 class TreeObserver {
  public:
@@ -26,6 +38,6 @@ class TreeObserver {
   virtual void OnDeadLetter(ActorRef recipient, const Envelope& message, DeadLetterReason reason) = 0;
 };
 
-}  // namespace fraktor::inline v0::actor_internal
+}  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_TREE_INTERNAL_TREE_OBSERVER_H_
+#endif  // FRAKTOR_ACTOR_TREE_TREE_OBSERVER_H_

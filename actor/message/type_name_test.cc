@@ -1,4 +1,4 @@
-#include "fraktor/actor/message/internal/type_name.h"
+#include "fraktor/actor/message/type_name.h"
 
 #include <array>
 #include <cstddef>
@@ -32,9 +32,6 @@ struct Hidden {};
 }  // namespace shop
 
 namespace fraktor::inline v0 {
-
-using actor_internal::HashOfTypeName;
-using actor_internal::TypeName;
 
 struct Ours {};
 }  // namespace fraktor::inline v0

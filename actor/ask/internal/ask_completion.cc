@@ -1,8 +1,8 @@
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 
 #include "absl/status/status.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 namespace {
 
 // Written before main, and not changed afterwards.
@@ -16,4 +16,4 @@ void InstallOnReply(OnReplyFunctions functions) { on_reply = functions; }
 
 const OnReplyFunctions& OnReply() { return on_reply; }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -22,8 +22,8 @@
 //
 // Called by: ActorContext, ActorSystem, routers and grains, which ask, and the invoker, which
 // receives replies.
-#ifndef FRAKTOR_ACTOR_ASK_REPLY_PROMISE_H_
-#define FRAKTOR_ACTOR_ASK_REPLY_PROMISE_H_
+#ifndef FRAKTOR_ACTOR_ASK_INTERNAL_REPLY_PROMISE_H_
+#define FRAKTOR_ACTOR_ASK_INTERNAL_REPLY_PROMISE_H_
 
 #include <utility>
 
@@ -31,7 +31,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/ask/internal/ask_completion.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/internal/actor_worker.h"
@@ -41,11 +41,11 @@
 
 namespace fraktor::inline v0 {
 
-namespace actor_internal {
-class ActorLifecycle;
-}  // namespace actor_internal
-
 class RuntimeToolbox;
+
+namespace actor_internal {
+
+class ActorLifecycle;
 
 // A system message to the actor that waits in place of a thread: that thread has opened a promise
 // for it.
@@ -76,34 +76,35 @@ struct PromiseOptions {
 
 // In the asker's turn. ResourceExhausted if the process has no slot left, or no timer; kAskCircle
 // if the target waits for this very turn. The caller still has the completion then.
-absl::StatusOr<ActorRef> OpenPromise(actor_internal::ActorWorker& worker, const PromiseOptions& options);
+absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& options);
 
 // Any thread, for an asker that is no actor: the actor `asker` waits in its place. That actor
 // learns of the promise before any reply can arrive. Unavailable if the actor has ended.
-absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, actor_internal::PromiseSlotPool& promises,
-                                        RuntimeToolbox& toolbox, const PromiseOptions& options);
+absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, PromiseSlotPool& promises, RuntimeToolbox& toolbox,
+                                        const PromiseOptions& options);
 
 // Any thread. OK if the message can be asked. InvalidArgument if the timeout is not positive,
 // kAskTimeout if `to` is no one or has ended.
-absl::Status CheckAsk(const actor_internal::ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion);
+absl::Status CheckAsk(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion);
 
 // In the asker's turn: opens a promise for `completion`, and sends the message with the promise as
 // its sender. The errors are those of OpenPromise and CheckAsk. The caller still has the
 // completion then.
-absl::Status SendAsk(actor_internal::ActorWorker& worker, ActorRef to, EnvelopePtr message, AskCompletion& completion);
+absl::Status SendAsk(ActorWorker& worker, ActorRef to, EnvelopePtr message, AskCompletion& completion);
 
 // In the asker's turn, for each system message: true if it was a reply to a promise, which is free
 // afterwards.
-bool ReceiveReply(actor_internal::Turn turn, Envelope& message);
+bool ReceiveReply(Turn turn, Envelope& message);
 
 // In the turn of an actor for which a promise was opened.
-void ReceiveOpened(actor_internal::Turn turn, PromiseOpened& opened);
+void ReceiveOpened(Turn turn, PromiseOpened& opened);
 
 // In the last turn of an asker: ends all of its asks.
-void CloseAsks(actor_internal::Turn turn);
+void CloseAsks(Turn turn);
 // The same without a worker, when the workers have stopped.
-void AbandonAsks(actor_internal::ActorSlot& slot);
+void AbandonAsks(ActorSlot& slot);
 
+}  // namespace actor_internal
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_ASK_REPLY_PROMISE_H_
+#endif  // FRAKTOR_ACTOR_ASK_INTERNAL_REPLY_PROMISE_H_
