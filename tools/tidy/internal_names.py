@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     | R"(?P<delimiter>[^()\s\\]{0,16})\(.*?\)(?P=delimiter)"
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+'
     | ^[ \t]*\#(?:\\\n|[^\n])*
-    | (?P<token>[A-Za-z_]\w* | :: | \[\[ | \]\] | [{}();<>,=:])
+    | << | (?P<token>[A-Za-z_]\w* | :: | \[\[ | \]\] | [{}();<>,=:])
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
@@ -28,17 +28,24 @@ def _is_word(token):
     return re.match(r"[A-Za-z_]", token) is not None
 
 
+def _is_in_template_parameters(words):
+    return words[:1] == ["template"] and words.count("<") > words.count(">")
+
+
 def _statements(text):
     """Yields (line, names of the namespaces, tokens, how it ends) of the statements outside of types and functions."""
     text = _DIGIT_SEPARATOR.sub("_", text)
     scopes, words, start = [], [], 0  # scopes: the names of a namespace; None for other braces
+    values = 0  # the open braces of a value such as `size_t{1}` in the parameters of a template
     for match in _TOKEN.finditer(text):
         token = match.group("token")
         if token is None:
             continue
         if not words:
             start = match.start()
-        if token == "{":
+        if values or (token == "{" and _is_in_template_parameters(words)):
+            values += (token == "{") - (token == "}")
+        elif token == "{":
             # `namespace a = b` has no braces, and `using namespace` neither.
             is_namespace = "namespace" in words
             if words and not is_namespace and None not in scopes:
@@ -97,8 +104,10 @@ def _new_name(words, end):
         before = words[:words.index(":")] if ":" in words else words
         if before[-1:] == ["<>"]:
             return None  # a specialization
-        names = [word for word in before if _is_word(word) and word != "final"]
-        return names[-1]
+        if before[-1:] == ["final"]:
+            before = before[:-1]
+        # A type within a type adds no name.
+        return None if before[-2:-1] == ["::"] else before[-1]
     if words[0] == "using":
         return words[1] if "=" in words else words[-1]
     # A function or a variable: its name is before the parameters or the value.

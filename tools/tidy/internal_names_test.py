@@ -28,6 +28,10 @@ class InternalNamesTest(unittest.TestCase):
         self.assertEqual(_found_in_fraktor("struct [[nodiscard]] T {};\n"), ["T"])
         self.assertEqual(_found_in_fraktor('struct __attribute__((visibility("default"))) V {};\n'), ["V"])
 
+    def test_finds_templates_with_values_of_parameters(self):
+        text = "template <class T, size_t kBytes = size_t{1} << 20, class A = B>\nclass P {};\nclass Q {};\n"
+        self.assertEqual(_found_in_fraktor(text), ["P", "Q"])
+
     def test_finds_functions_variables_and_aliases(self):
         self.assertEqual(_found_in_fraktor("void* Allocate(size_t size);\n"), ["Allocate"])
         inlined = "[[gnu::always_inline]] inline int F(std::pair<int, int> a = {}) { return 1; }\n"
@@ -54,6 +58,7 @@ class InternalNamesTest(unittest.TestCase):
         self.assertEqual(_found_in_fraktor("class A;\nenum class E : uint8_t;\ntemplate <class T>\nclass B;\n"), [])
         self.assertEqual(_found_in_fraktor("template <>\nstruct Codec<int> {};\n"), [])
         self.assertEqual(_found_in_fraktor("template <class T>\nstruct C<T*> : D {};\n"), [])
+        self.assertEqual(_found_in_fraktor("template <class T>\nclass C<T>::Inner final {};\n"), [])
         self.assertEqual(_found_in_fraktor("inline a_internal::Slot* Ref::slot() const { return nullptr; }\n"), [])
         self.assertEqual(_found_in_fraktor("template <class T>\nvoid B<T>::Run(int a) {}\nB::B(int a) : b(a) {}\n"), [])
         self.assertEqual(_found_in_fraktor("template <>\ninline constexpr bool kIsControl<int> = true;\n"), [])
