@@ -29,19 +29,19 @@
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/future/when_all.h"
 #include "fraktor/utils/future/with_stop.h"
-#include "fraktor/utils/queue/atomics.h"
-#include "fraktor/utils/queue/inbox.h"
-#include "fraktor/utils/queue/work_stealing_ring.h"
+#include "fraktor/utils/queue/internal/atomics.h"
+#include "fraktor/utils/queue/internal/inbox.h"
+#include "fraktor/utils/queue/internal/work_stealing_ring.h"
 #include "fraktor/utils/shared/shared.h"
 #include "fraktor/utils/shared/shared_access.h"
 #include "fraktor/utils/shared/shared_mutex.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/internal/no_wait_lock.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/sync/no_wait_lock.h"
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 #include "fraktor/utils/testing/counted_allocations.h"
 #include "fraktor/utils/testing/interleaving.h"
 #include "fraktor/utils/testing/model_atomic.h"
@@ -73,6 +73,18 @@ struct fraktor::ErrorKindTraits<JournalErrorKind> {
 };
 
 namespace fraktor {
+
+using utils_internal::Inbox;
+using utils_internal::InboxNode;
+using utils_internal::InboxPush;
+using utils_internal::NoWaitLock;
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+using utils_internal::StdAtomics;
+using utils_internal::TableSlot;
+using utils_internal::WorkStealingRing;
+
 namespace {
 
 TEST(HeaderExamples, TypedError) {

@@ -15,6 +15,7 @@ namespace fraktor::inline v0 {
 
 using actor_internal::ActorWorker;
 using actor_internal::SubscribedToEvents;
+using utils_internal::TableSlot;
 
 namespace {
 

@@ -14,6 +14,7 @@ using actor_internal::kNodeAlignment;
 using actor_internal::NodeBytes;
 using actor_internal::NodeCache;
 using actor_internal::NodeClass;
+using utils_internal::InboxNode;
 
 // Checks the picture at the top of envelope.h. A class with a base has no standard layout, but gcc
 // and clang know its offsets.

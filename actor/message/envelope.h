@@ -34,7 +34,7 @@
 #include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::inline v0 {
 
@@ -49,12 +49,12 @@ struct MessageTrace {
 };
 static_assert(sizeof(MessageTrace) == kTraceBytes && std::is_trivially_copyable_v<MessageTrace>);
 
-class alignas(actor_internal::kNodeAlignment) Envelope : public InboxNode {
+class alignas(actor_internal::kNodeAlignment) Envelope : public utils_internal::InboxNode {
  public:
   Envelope(const Envelope&) = delete;
   Envelope& operator=(const Envelope&) = delete;
 
-  static Envelope* Of(InboxNode* node) { return static_cast<Envelope*>(node); }
+  static Envelope* Of(utils_internal::InboxNode* node) { return static_cast<Envelope*>(node); }
 
   const MessageType* type() const {
     return reinterpret_cast<const MessageType*>(tag_ & ~kFlags);  // NOLINT(performance-no-int-to-ptr): a tagged pointer

@@ -17,7 +17,7 @@
 #include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor {
 
@@ -25,6 +25,11 @@ using actor_internal::kNodeClasses;
 using actor_internal::NodeCache;
 using actor_internal::NodeClass;
 using actor_internal::NodePool;
+using utils_internal::Inbox;
+using utils_internal::InboxList;
+using utils_internal::InboxNode;
+using utils_internal::InboxPush;
+using utils_internal::TableSlot;
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 #include "fraktor/utils/testing/counted_allocations.h"
 
 namespace fraktor {
@@ -24,6 +24,7 @@ using actor_internal::NodeCache;
 using actor_internal::NodeClass;
 using actor_internal::NodePool;
 using actor_internal::NodesPerMagazine;
+using utils_internal::InboxNode;
 
 namespace {
 

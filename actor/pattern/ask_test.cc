@@ -44,6 +44,7 @@ using actor_internal::AwaitingHandler;
 using actor_internal::AwaitMode;
 using actor_internal::Gate;
 using actor_internal::RunHandler;
+using utils_internal::TableSlot;
 
 namespace {
 

@@ -35,7 +35,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "fraktor/utils/table/table_slot.h"
+#include "fraktor/utils/table/internal/table_slot.h"
 
 namespace fraktor::inline v0 {
 
@@ -51,7 +51,7 @@ class ActorRef {
   constexpr ActorRef() = default;
 
   // For the owners of slots. The slot must be of the kind that the word says.
-  constexpr ActorRef(TableSlot* slot, uint64_t word) : slot_(slot), word_(word) {}
+  constexpr ActorRef(utils_internal::TableSlot* slot, uint64_t word) : slot_(slot), word_(word) {}
 
   static constexpr ActorRef NoOne() { return {}; }
   constexpr bool IsNoOne() const { return slot_ == nullptr; }
@@ -81,7 +81,7 @@ class ActorRef {
   bool IsCurrent() const { return slot_ != nullptr && slot_->IsAt(generation()); }
 
   // The slot of any kind, for its generation and to tell slots apart. Null for no one.
-  constexpr TableSlot* any_slot() const { return slot_; }
+  constexpr utils_internal::TableSlot* any_slot() const { return slot_; }
 
   // The slot by its kind; call each only for references of that kind. slot() of no one is null. The
   // header of each kind of slot defines its function; see above.
@@ -108,7 +108,7 @@ class ActorRef {
   }
 
  private:
-  TableSlot* slot_ = nullptr;
+  utils_internal::TableSlot* slot_ = nullptr;
   uint64_t word_ = 0;
 };
 

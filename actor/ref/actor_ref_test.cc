@@ -12,6 +12,9 @@
 #include "gtest/gtest.h"
 
 namespace fraktor {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 // Slots are 128 bytes apart. The tests do not dereference them.

@@ -25,6 +25,7 @@ using actor_internal::SendLimitedForeign;
 using actor_internal::SendRemote;
 using actor_internal::SignalArrived;
 using actor_internal::SystemCore;
+using utils_internal::InboxPush;
 
 namespace {
 

@@ -42,7 +42,7 @@
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/toolbox/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -67,6 +67,8 @@ using actor_internal::ReadyQueueScheduler;
 using actor_internal::RemoteProvider;
 using actor_internal::SchedulerState;
 using actor_internal::TaskForActor;
+using toolbox_internal::ForkedError;
+using toolbox_internal::IsForkedFromThreads;
 
 namespace {
 
@@ -453,7 +455,7 @@ ActorSystem::~ActorSystem() {
   // The child of a fork destroys nothing: the destructors would wait for threads of the parent
   // process, and touch files that it uses.
   if (IsLeftBehind()) {
-    internal_toolbox::KeepForEver(parts_.release());
+    toolbox_internal::KeepForEver(parts_.release());
     return;
   }
   // The destructor would wait for the turn that calls it.

@@ -24,7 +24,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/utils/future/future.h"
-#include "fraktor/utils/toolbox/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -36,6 +36,9 @@
 #endif
 
 namespace fraktor {
+
+using toolbox_internal::IsForkedFromThreads;
+
 namespace {
 
 struct Question {};

@@ -28,7 +28,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/utils/future/future.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor {
 
@@ -36,6 +36,7 @@ using actor_internal::DispatcherTable;
 using actor_internal::UnwatchActor;
 using actor_internal::WatchActor;
 using system_internal::SystemTest;
+using utils_internal::InboxPush;
 
 namespace {
 

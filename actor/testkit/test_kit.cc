@@ -13,7 +13,7 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/testkit/internal/probe_inbox.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
@@ -23,6 +23,7 @@ namespace fraktor::inline v0 {
 using actor_internal::FindLiving;
 using actor_internal::TaskForActor;
 using actor_internal::WorkerExecutorOptions;
+using utils_internal::Inbox;
 
 namespace {
 

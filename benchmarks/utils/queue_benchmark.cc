@@ -13,10 +13,17 @@
 
 #include "benchmark/benchmark.h"
 
-#include "fraktor/utils/queue/inbox.h"
-#include "fraktor/utils/queue/work_stealing_ring.h"
+#include "fraktor/utils/queue/internal/inbox.h"
+#include "fraktor/utils/queue/internal/work_stealing_ring.h"
 
 namespace fraktor {
+
+using utils_internal::Inbox;
+using utils_internal::InboxChain;
+using utils_internal::InboxNode;
+using utils_internal::InboxPush;
+using utils_internal::WorkStealingRing;
+
 namespace {
 
 // Nodes of one cache line, as messages are.

@@ -11,10 +11,16 @@
 
 #include "benchmark/benchmark.h"
 
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor {
+
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+using utils_internal::TableSlot;
+
 namespace {
 
 // 128 bytes, as an actor's cell.

@@ -164,7 +164,7 @@ class GrainGate final : public actor_internal::RemoteLink, public RemoteDoor {
 
   static constexpr size_t kRememberedVacancies = 1024;
   // References to an actor differ in their flags.
-  using Seat = std::pair<const TableSlot*, uint32_t>;
+  using Seat = std::pair<const utils_internal::TableSlot*, uint32_t>;
   Mutex seats_mutex_;
   absl::flat_hash_map<Seat, GrainKey> seats_ ABSL_GUARDED_BY(seats_mutex_);
   std::deque<Seat> vacancies_ ABSL_GUARDED_BY(seats_mutex_);

@@ -21,13 +21,13 @@
 #include <atomic>
 #include <cstdint>
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
 // The same for one who waits at a time.
-template <class Atomics = StdAtomics>
+template <class Atomics = utils_internal::StdAtomics>
 class BasicVisitorCount {
  public:
   // What Leave wants to know: 0 or 1.

@@ -21,6 +21,9 @@
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 #define FRAKTOR_FUZZ_CHECK(condition)                                                \

@@ -32,6 +32,9 @@
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 // Knows one actor.

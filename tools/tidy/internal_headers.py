@@ -4,8 +4,9 @@
   of them beside a header of the API, whose sources need them.
 - A header of the API does not include internal headers of another folder: a program would then include them, too.
   `INLINED` names the headers that must, because they inline the way of a message.
-- Sources include internal headers of their own room only. A room is a folder of the root, such as `actor`. Tests in
-  docs/ and benchmarks are free: they compile the examples of internal headers, and measure them.
+- Sources include internal headers of their own room, and of `utils`, which is the foundation of all rooms except
+  examples. A room is a folder of the root, such as `actor`. Tests in docs/ and benchmarks are free: they compile the
+  examples of internal headers, and measure them.
 
 Inside of a room, sources and internal headers include what they need.
 """
@@ -25,6 +26,8 @@ INLINED = {
         "actor/slot/internal/actor_lifecycle.h",
         "actor/slot/internal/actor_slot.h",
     ),
+    "actor/message/envelope.h": ("utils/queue/internal/inbox.h",),
+    "actor/ref/actor_ref.h": ("utils/table/internal/table_slot.h",),
     "actor/system/actor_system.h": ("actor/ask/internal/ask_source.h",),
     "actor/typed/typed_context.h": (
         "actor/ask/internal/ask_source.h",
@@ -32,6 +35,7 @@ INLINED = {
     ),
 }
 
+_FOUNDATION = "utils"
 _FREE = ("docs/", "benchmarks/")
 _PUBLIC = "//visibility:public"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"fraktor/([^"]+)"', re.MULTILINE)
@@ -49,6 +53,11 @@ def _folder(path):
 
 def _room(path):
     return path.partition("/")[0]
+
+
+def _may_know(path, room):
+    """Whether a source may include internal headers of a room."""
+    return _room(path) == room or (room == _FOUNDATION and not path.startswith("examples/"))
 
 
 def _public_targets(tree):
@@ -72,7 +81,7 @@ def _includes(tree):
             if not is_internal(header) or _folder(header) == _folder(path):
                 continue
             line = tree.text(path).count("\n", 0, match.start()) + 1
-            if _room(header) != _room(path):
+            if not _may_know(path, _room(header)):
                 yield finding.Finding(path, line, f"{header} is internal to {_room(header)}")
             elif header in inlined:
                 inlined.remove(header)

@@ -37,6 +37,11 @@ class InternalHeadersTest(unittest.TestCase):
         found = _found_in("store/log/log.cc", "actor/cell/internal/names.h")
         self.assertEqual(found, ["store/log/log.cc:2: actor/cell/internal/names.h is internal to actor"])
 
+    def test_lets_the_rooms_include_internal_headers_of_utils_but_no_header_of_the_api(self):
+        self.assertEqual(_found_in("store/log/log.cc", "utils/queue/internal/ring.h"), [])
+        self.assertEqual(len(_found_in("store/log/log.h", "utils/queue/internal/ring.h")), 1)
+        self.assertEqual(len(_found_in("examples/log/log.cc", "utils/queue/internal/ring.h")), 1)
+
     def test_finds_a_header_of_the_api_that_includes_an_internal_header_of_another_folder(self):
         found = _found_in("actor/tree/tree.h", "actor/cell/internal/names.h")
         self.assertEqual(found, [

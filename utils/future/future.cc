@@ -13,10 +13,14 @@
 
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/toolbox/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
 #include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0::future_internal {
+
+using toolbox_internal::ForkedError;
+using toolbox_internal::IsForkedFromThreads;
+
 namespace {
 
 // A flag that one thread raises and another waits for. The waiter may destroy it as soon as it has

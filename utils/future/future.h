@@ -40,9 +40,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/utils/future/activity.h"
 #include "fraktor/utils/future/future_result.h"
-#include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/future/internal/activity.h"
+#include "fraktor/utils/future/internal/future_word.h"
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/toolbox/executor.h"
 
@@ -380,7 +380,7 @@ class [[nodiscard]] Future {
   //   `toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1))`. For a future that
   //   another thread completes, call WaitFor with a limit.
   // - Any thread in the child of a fork() that has lost the threads of its toolboxes
-  //   (utils/toolbox/fork_guard.h).
+  //   (utils/toolbox/internal/fork_guard.h).
   Result Wait() {
     if (absl::Status refused = future_internal::CheckMayBlock(Source(), absl::InfiniteDuration()); !refused.ok()) {
       return refused;

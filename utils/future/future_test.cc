@@ -426,7 +426,7 @@ TEST(FutureWait, BlocksUntilAnotherThreadCompletesIt) {
 TEST(FutureWait, DoesNotBlockAWorker) {
   auto [promise, future] = MakePromise<int>();
   {
-    const internal_toolbox::WorkerThreadScope worker(true);
+    const toolbox_internal::WorkerThreadScope worker(true);
     for (const absl::Status& refused : {future.Wait().status(), future.WaitFor(absl::Seconds(60))->status()}) {
       EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
       EXPECT_NE(refused.message().find("Wait blocks the worker"), absl::string_view::npos) << refused;

@@ -48,9 +48,9 @@
 
 #include "absl/status/status.h"
 
-#include "fraktor/utils/future/activity.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/future/internal/activity.h"
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/toolbox/executor.h"
 

@@ -32,7 +32,7 @@
 
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
-#include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/future/internal/future_word.h"
 #include "fraktor/utils/future/waker.h"
 
 namespace fraktor::inline v0 {

@@ -20,7 +20,7 @@
 
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
-#include "fraktor/utils/future/race_source.h"
+#include "fraktor/utils/future/internal/race_source.h"
 
 namespace fraktor::inline v0 {
 
@@ -28,9 +28,9 @@ namespace with_stop_internal {
 
 // The inner future races against the stop token.
 template <class T>
-class StopSource final : public RaceSource<StopSource<T>, T, T> {
+class StopSource final : public future_internal::RaceSource<StopSource<T>, T, T> {
  public:
-  explicit StopSource(Future<T> inner) : RaceSource<StopSource, T, T>(std::move(inner)) {}
+  explicit StopSource(Future<T> inner) : future_internal::RaceSource<StopSource, T, T>(std::move(inner)) {}
 
   // Called once, after the outer future has its owner.
   void Arm(std::stop_token token) {
@@ -41,7 +41,7 @@ class StopSource final : public RaceSource<StopSource<T>, T, T> {
   const char* AwaitsThisThread() const override { return this->InnerAwaitsThisThread(); }
 
  private:
-  friend class RaceSource<StopSource, T, T>;
+  friend class future_internal::RaceSource<StopSource, T, T>;
 
   struct OnStop {
     // The waiter may drop the future at once, on this thread.

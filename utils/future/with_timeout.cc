@@ -4,6 +4,8 @@
 
 namespace fraktor::inline v0 {
 
+using future_internal::FutureWord;
+
 namespace {
 
 // The timer completes the future, and the future cancels the timer when it is dropped before.

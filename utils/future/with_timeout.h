@@ -28,7 +28,7 @@
 
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
-#include "fraktor/utils/future/race_source.h"
+#include "fraktor/utils/future/internal/race_source.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -62,10 +62,10 @@ absl::Status NotInTime(absl::Duration timeout);
 
 // The inner future races against a timer. The outer future gives an R: a T, or a TimedResult<T>.
 template <class T, class R>
-class TimeoutSource final : public RaceSource<TimeoutSource<T, R>, T, R> {
+class TimeoutSource final : public future_internal::RaceSource<TimeoutSource<T, R>, T, R> {
  public:
   TimeoutSource(RuntimeToolbox& toolbox, Future<T> inner, absl::Duration timeout)
-      : RaceSource<TimeoutSource, T, R>(std::move(inner)), toolbox_(toolbox), timeout_(timeout) {}
+      : future_internal::RaceSource<TimeoutSource, T, R>(std::move(inner)), toolbox_(toolbox), timeout_(timeout) {}
 
   // Called once, when the outer future has its owner.
   void Arm() {
@@ -86,7 +86,7 @@ class TimeoutSource final : public RaceSource<TimeoutSource<T, R>, T, R> {
   }
 
  private:
-  friend class RaceSource<TimeoutSource, T, R>;
+  friend class future_internal::RaceSource<TimeoutSource, T, R>;
 
   // A pending timer keeps this alive.
   struct Reference {

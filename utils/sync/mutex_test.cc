@@ -8,9 +8,12 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/sync/no_wait_lock.h"
+#include "fraktor/utils/sync/internal/no_wait_lock.h"
 
 namespace fraktor {
+
+using utils_internal::NoWaitLock;
+
 namespace {
 
 TEST(Mutex, KeepsThreadsApart) {

@@ -8,11 +8,14 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/future/internal/future_word.h"
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/testing/interleaving.h"
 
 namespace fraktor {
+
+using future_internal::FutureWord;
+
 namespace {
 
 // The state that the two sides share. The value lies beside the word, as in Future.

@@ -10,10 +10,16 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 #include "fraktor/utils/testing/interleaving.h"
 
 namespace fraktor {
+
+using utils_internal::BasicInbox;
+using utils_internal::BasicInboxChain;
+using utils_internal::BasicInboxNode;
+using utils_internal::InboxPush;
+
 namespace {
 
 using ModelInbox = BasicInbox<ModelAtomics>;

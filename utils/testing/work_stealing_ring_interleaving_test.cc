@@ -7,10 +7,13 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/queue/work_stealing_ring.h"
+#include "fraktor/utils/queue/internal/work_stealing_ring.h"
 #include "fraktor/utils/testing/interleaving.h"
 
 namespace fraktor {
+
+using utils_internal::WorkStealingRing;
+
 namespace {
 
 struct Item {

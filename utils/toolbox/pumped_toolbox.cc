@@ -20,7 +20,7 @@
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
-#include "fraktor/utils/toolbox/parking_word.h"
+#include "fraktor/utils/toolbox/internal/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/toolbox_worker.h"
 
@@ -33,7 +33,7 @@ constexpr size_t kMaxNameBytes = 80;
 
 }  // namespace
 
-class PumpedToolbox::PumpedState final : public internal_toolbox::WorkerState {
+class PumpedToolbox::PumpedState final : public toolbox_internal::WorkerState {
  public:
   PumpedState(std::string name, uint64_t its_ordinal, std::unique_ptr<ToolboxWorker> its_worker,
               PumpedToolbox* its_toolbox, std::shared_ptr<const std::function<void(uint64_t)>> on_woken)
@@ -50,7 +50,7 @@ class PumpedToolbox::PumpedState final : public internal_toolbox::WorkerState {
     return absl::Status(ran.code(), absl::StrCat("worker \"", this->name(), "\" is not done: ", ran.message()));
   }
 
-  internal_toolbox::ParkingWord& word() { return word_; }
+  toolbox_internal::ParkingWord& word() { return word_; }
 
   const uint64_t ordinal;
   std::unique_ptr<ToolboxWorker> worker;
@@ -109,7 +109,7 @@ absl::Status PumpedToolbox::CheckAlive() const {
 
 absl::StatusOr<WorkerHandle> PumpedToolbox::StartWorker(const WorkerOptions& options,
                                                         std::unique_ptr<ToolboxWorker> worker) {
-  absl::Status checked = internal_toolbox::CheckWorkerOptions(options);
+  absl::Status checked = toolbox_internal::CheckWorkerOptions(options);
   if (checked.ok()) checked = CheckAlive();
   if (!checked.ok()) return checked;
   if (worker == nullptr) return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\" is null"));
@@ -208,7 +208,7 @@ absl::Status PumpedToolbox::Pump(absl::FunctionRef<bool()> done, Instant end, bo
   }
   running_ = true;
   driver_.MoveToThisThread();
-  const internal_toolbox::WorkerThreadScope scope(true);
+  const toolbox_internal::WorkerThreadScope scope(true);
   absl::Status result = absl::OkStatus();
   for (int64_t steps = 0; !done();) {
     if (steps == limits_.max_steps) {

@@ -132,7 +132,7 @@ class PumpedToolbox : public RuntimeToolbox {
   uint64_t workers_started_ = 0;
   uint64_t timers_armed_ = 0;
   uint64_t steps_ = 0;
-  internal_toolbox::VirtualTimeDriver driver_;
+  toolbox_internal::VirtualTimeDriver driver_;
   bool running_ = false;
   bool stopping_ = false;
 };

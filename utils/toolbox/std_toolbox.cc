@@ -33,19 +33,23 @@
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
-#include "fraktor/utils/toolbox/fork_guard.h"
-#include "fraktor/utils/toolbox/futex.h"
-#include "fraktor/utils/toolbox/parking_word.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/futex.h"
+#include "fraktor/utils/toolbox/internal/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
+
+using toolbox_internal::ForkedError;
+using toolbox_internal::IsForkedFromThreads;
+
 namespace {
 
-using internal_toolbox::FutexWait;
-using internal_toolbox::FutexWakeOne;
-using internal_toolbox::ParkingWord;
-using internal_toolbox::WorkerState;
+using toolbox_internal::FutexWait;
+using toolbox_internal::FutexWakeOne;
+using toolbox_internal::ParkingWord;
+using toolbox_internal::WorkerState;
 
 constexpr int kMaxWorkers = 16384;
 constexpr size_t kMaxNameBytes = 80;
@@ -257,7 +261,7 @@ class StdToolbox::Core {
   static void* RunThread(void* start);
   static void JoinThread(ThreadState& state) {
     pthread_join(state.thread, nullptr);
-    internal_toolbox::CountThreadEnd();
+    toolbox_internal::CountThreadEnd();
   }
   void Run(ThreadState& state);
   // Sleeps if there is nothing to do. Returns kBusy when the worker is awake again.
@@ -408,10 +412,10 @@ absl::StatusOr<std::shared_ptr<ThreadState>> StdToolbox::Core::StartThread(const
   start->resets_cpus = current_state != nullptr && current_state->has_own_cpus;
   start->resets_nice = current_state != nullptr && current_state->has_own_nice;
   auto given = std::make_unique<std::shared_ptr<ThreadStart>>(start);
-  internal_toolbox::CountThreadStart();
+  toolbox_internal::CountThreadStart();
   const int error = pthread_create(&state->thread, nullptr, &RunThread, given.get());
   if (error != 0) {
-    internal_toolbox::CountThreadEnd();
+    toolbox_internal::CountThreadEnd();
     worker = std::move(state->worker);
     return absl::ResourceExhaustedError(absl::StrCat("worker \"", state->name(),
                                                      "\": the system could not start a thread (error ", error,
@@ -457,7 +461,7 @@ void* StdToolbox::Core::RunThread(void* start) {
     if (!may_run) return nullptr;
   }
   current_state = &state;
-  const internal_toolbox::WorkerThreadScope scope(state.drives_timers);
+  const toolbox_internal::WorkerThreadScope scope(state.drives_timers);
   pthread_setname_np(pthread_self(), state.name().substr(0, kThreadNameBytes).c_str());
   mine->core->Run(state);
   state.worker.reset();
@@ -612,7 +616,7 @@ bool StdToolbox::Core::Cancel(TimerId id) {
 void StdToolbox::Core::Fire() {
   if (firing_) return;
   // All timers wait for the task that runs, on any thread: no task may block.
-  const internal_toolbox::WorkerThreadScope scope(true);
+  const toolbox_internal::WorkerThreadScope scope(true);
   firing_ = true;
   wheel_->Expire(SteadyNow());
   while (!stopping()) {
@@ -637,7 +641,7 @@ StdToolbox::StdToolbox(uint64_t seed, std::unique_ptr<Core> core) : RuntimeToolb
 // The threads still use the Core while it stops, so core_ is not null until then.
 StdToolbox::~StdToolbox() {
   if (IsForkedFromThreads()) {
-    internal_toolbox::KeepForEver(core_.release());
+    toolbox_internal::KeepForEver(core_.release());
   } else {
     core_->Stop();
   }
@@ -685,7 +689,7 @@ bool StdToolbox::CancelTimer(TimerId id) { return core_->Cancel(id); }
 
 absl::StatusOr<WorkerHandle> StdToolbox::StartWorker(const WorkerOptions& options,
                                                      std::unique_ptr<ToolboxWorker> worker) {
-  absl::Status checked = internal_toolbox::CheckWorkerOptions(options);
+  absl::Status checked = toolbox_internal::CheckWorkerOptions(options);
   if (!checked.ok()) return checked;
   if (worker == nullptr) return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\" is null"));
   return core_->Start(options, std::move(worker));

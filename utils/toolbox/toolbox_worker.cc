@@ -18,10 +18,10 @@ bool IsWorkerThread() { return is_worker_thread; }
 
 bool DrivesVirtualTime() {
   // Relaxed, as all accesses: the count orders nothing when another thread takes over a toolbox.
-  return internal_toolbox::VirtualTimeDriver::OfThisThread()->load(std::memory_order_relaxed) > 0;
+  return toolbox_internal::VirtualTimeDriver::OfThisThread()->load(std::memory_order_relaxed) > 0;
 }
 
-namespace internal_toolbox {
+namespace toolbox_internal {
 
 VirtualTimeDriver::Count& VirtualTimeDriver::OfThisThread() {
   static thread_local Count count = std::make_shared<std::atomic<int>>(0);
@@ -72,5 +72,5 @@ absl::Status CheckWorkerOptions(const WorkerOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace internal_toolbox
+}  // namespace toolbox_internal
 }  // namespace fraktor::inline v0

@@ -42,7 +42,7 @@
 
 #include "absl/status/status.h"
 
-#include "fraktor/utils/toolbox/parking_word.h"
+#include "fraktor/utils/toolbox/internal/parking_word.h"
 
 namespace fraktor::inline v0 {
 
@@ -106,7 +106,7 @@ bool IsWorkerThread();
 // runs.
 bool DrivesVirtualTime();
 
-namespace internal_toolbox {
+namespace toolbox_internal {
 
 // Knows which thread drives a toolbox without threads: the thread that makes it, and then the last
 // thread that called MoveToThisThread().
@@ -172,14 +172,14 @@ class WorkerState {
   const std::string name_;
 };
 
-}  // namespace internal_toolbox
+}  // namespace toolbox_internal
 
 // A value; copies name the same worker. A default handle names none: it can only be assigned to and
 // asked for valid(). Any thread may call all methods, unless a toolbox says otherwise.
 class WorkerHandle {
  public:
   WorkerHandle() = default;
-  explicit WorkerHandle(std::shared_ptr<internal_toolbox::WorkerState> state) : state_(std::move(state)) {}
+  explicit WorkerHandle(std::shared_ptr<toolbox_internal::WorkerState> state) : state_(std::move(state)) {}
 
   // Makes the worker call RunSome or BeforePark once more, after everything that the caller did
   // before (the top of this file says what counts as before). One load if the worker is awake; a
@@ -198,7 +198,7 @@ class WorkerHandle {
   bool valid() const { return state_ != nullptr; }
 
  private:
-  std::shared_ptr<internal_toolbox::WorkerState> state_;
+  std::shared_ptr<toolbox_internal::WorkerState> state_;
 };
 
 }  // namespace fraktor::inline v0

@@ -24,8 +24,8 @@
 #include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/internal/promise_sending.h"
 #include "fraktor/utils/future/future.h"
-#include "fraktor/utils/future/future_word.h"
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/future/internal/future_word.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -157,7 +157,7 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
   const ActorSlot* const asker_;
   [[no_unique_address]] const Explain explain_;
   // Without kTellsOfCancel: WithdrawAsk tells the promise that the future is gone.
-  FutureWord<StdAtomics, /*kTellsOfCancel=*/false> word_;
+  future_internal::FutureWord<utils_internal::StdAtomics, /*kTellsOfCancel=*/false> word_;
   // Written before Complete(), and read by the owner of the future after it is ready.
   std::optional<FutureResult<R>> result_;
 };

@@ -22,6 +22,9 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 // The slot and generation name one actor of the process.

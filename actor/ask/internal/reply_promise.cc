@@ -23,6 +23,8 @@
 
 namespace fraktor::inline v0::actor_internal {
 
+using utils_internal::SlotHandle;
+
 namespace {
 
 absl::Status SystemEnded() { return absl::UnavailableError("the actor system has ended"); }

@@ -9,10 +9,16 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+using utils_internal::TableSlot;
+
 namespace {
 
 struct FakePromise : TableSlot {};

@@ -33,6 +33,9 @@
 #include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 struct Ball {

@@ -253,7 +253,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
     log_.push_back("ended");
     mailboxes_.Release(turn.slot);
   }
-  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, TableSlot*, DeadLetterReason reason) override {
+  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, utils_internal::TableSlot*, DeadLetterReason reason) override {
     dead_.emplace_back(ValueOf(envelope.get()), reason);
     if (on_dead_letter_) on_dead_letter_(*envelope);
   }

@@ -21,6 +21,9 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using utils_internal::SlotHandle;
+
 namespace {
 
 // Makes the limits of a slot, which live as long as the process. They are in one list, so that leak

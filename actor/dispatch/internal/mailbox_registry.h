@@ -21,7 +21,7 @@
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/slot/internal/promise_slot.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor::inline v0::actor_internal {
 

@@ -28,6 +28,9 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using utils_internal::Inbox;
+
 namespace {
 
 // Returns the exception that is being handled as an error. `cause` becomes kThrown or

@@ -29,7 +29,7 @@ class NoLifecycle : public ActorLifecycle {
   bool StopChildrenFirst(ActorSlot&) override { return true; }
   void OnEnding(Turn) override {}
   void OnEnded(Turn) override {}
-  void OnDeadLetter(NodeCache&, EnvelopePtr, TableSlot*, DeadLetterReason) override {}
+  void OnDeadLetter(NodeCache&, EnvelopePtr, utils_internal::TableSlot*, DeadLetterReason) override {}
 };
 
 class Scripted final : public ActorInstance {

@@ -33,6 +33,9 @@
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 constexpr size_t kCells = 3;

@@ -36,7 +36,7 @@ absl::Status WorkerExecutorOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(CheckRange("budget", budget, 1, 1'000'000));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("runs_per_step", runs_per_step, 1, 1'000'000));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("idle_rounds", idle_rounds, 0, 1'000'000));
-  FRAKTOR_RETURN_IF_ERROR(internal_toolbox::CheckWorkerOptions({.name = name, .cpus = cpus, .nice = nice}));
+  FRAKTOR_RETURN_IF_ERROR(toolbox_internal::CheckWorkerOptions({.name = name, .cpus = cpus, .nice = nice}));
   for (const auto& middleware_part : middleware) {
     if (middleware_part == nullptr)
       return absl::InvalidArgumentError("WorkerExecutorOptions.middleware contains null; remove it");
@@ -246,7 +246,7 @@ absl::Status WorkerExecutor::AddGuest() {
 
 void WorkerExecutor::RunAsGuest(absl::Span<ActorSlot* const> actors) {
   ActorWorker& worker = *guest_;
-  const internal_toolbox::WorkerThreadScope is_worker(true);
+  const toolbox_internal::WorkerThreadScope is_worker(true);
   if (!worker.has_thread() || &worker.cache() != &NodeCache::OfThisThread()) worker.AdoptThread();
   if (worker.metrics != nullptr) worker.metrics->BeginBusy(services_.toolbox.Now().nanoseconds());
   if (watch_ != nullptr) watch_->OnAwake();

@@ -34,6 +34,9 @@
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 struct Ball {

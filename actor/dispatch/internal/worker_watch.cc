@@ -114,7 +114,7 @@ class WatchPatrol {
         watches = round_->watches;
       }
       // All timers and workers may depend on this thread: `on_stall` and timers must not block it.
-      const internal_toolbox::WorkerThreadScope scope(true);
+      const toolbox_internal::WorkerThreadScope scope(true);
       delay_ = absl::InfiniteDuration();
       for (const std::shared_ptr<WorkerWatch>& watch : watches) delay_ = std::min(delay_, watch->Tick());
       // Workers fire timers, but all may be stuck; or they sleep because another one is awake,

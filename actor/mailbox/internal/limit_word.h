@@ -26,11 +26,11 @@
 
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/mailbox/overflow/overflow_policy.h"
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
 namespace fraktor::inline v0::actor_internal {
 
-template <typename Atomics = StdAtomics>
+template <typename Atomics = utils_internal::StdAtomics>
 class BasicLimitWord {
  public:
   enum class Room : uint8_t { kCounted, kNone, kEnded };

@@ -23,9 +23,16 @@
 #include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::Inbox;
+using utils_internal::InboxList;
+using utils_internal::InboxNode;
+using utils_internal::InboxPush;
+using utils_internal::TableSlot;
+
 namespace {
 
 constexpr uint32_t kGeneration = 1;

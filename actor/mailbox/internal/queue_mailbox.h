@@ -6,9 +6,10 @@
 // with Hold and handles the messages. Then it calls TryGoIdle of the inbox; if that fails, there
 // are more messages, which it takes with MailLists::Take.
 //
-// Senders use one word, the inbox (utils/queue/inbox.h), which also says whether the mailbox has a
-// holder. The messages that the holder has taken out and not handled yet are in two private lists,
-// which the holder can read, extend at the front, or turn into dead letters without other threads.
+// Senders use one word, the inbox (utils/queue/internal/inbox.h), which also says whether the
+// mailbox has a holder. The messages that the holder has taken out and not handled yet are in two
+// private lists, which the holder can read, extend at the front, or turn into dead letters without
+// other threads.
 //
 // Suspend: the holder parks the inbox. User messages then wait, and a system message schedules the
 // actor. End: there is no closed state. The holder makes the references of the actor stale, drains
@@ -22,7 +23,7 @@
 
 #include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -47,10 +48,10 @@ struct MailLists {
   Envelope* PopFront() { return system != nullptr ? PopSystem() : user.PopFront(); }
 
   // Appends all messages of the inbox. Only the holder of the inbox may call it.
-  void Take(Inbox& inbox) {
+  void Take(utils_internal::Inbox& inbox) {
     EnvelopeList taken;
     Envelope* taken_system = nullptr;
-    for (InboxNode* node = inbox.TakeNewestFirst(); node != nullptr;) {
+    for (utils_internal::InboxNode* node = inbox.TakeNewestFirst(); node != nullptr;) {
       Envelope* const envelope = Envelope::Of(node);
       node = node->next;
       if (envelope->is_system()) [[unlikely]] {
@@ -82,24 +83,24 @@ class QueueMailbox {
   // Sends a user message. Returns true if the mailbox was idle: the caller holds it now and must
   // schedule the actor.
   [[gnu::always_inline]] bool Post(Envelope* envelope) {
-    if (inbox.Push(envelope) != InboxPush::kClaimed) return false;
+    if (inbox.Push(envelope) != utils_internal::InboxPush::kClaimed) return false;
     lists.user = {envelope, envelope};
     return true;
   }
 
   // The same for several messages. The chain is empty afterwards.
-  bool PostChain(InboxChain& chain) {
-    if (inbox.PushChain(chain) != InboxPush::kClaimed) return false;
-    const InboxList list = chain.TakeAll();
+  bool PostChain(utils_internal::InboxChain& chain) {
+    if (inbox.PushChain(chain) != utils_internal::InboxPush::kClaimed) return false;
+    const utils_internal::InboxList list = chain.TakeAll();
     lists.user = {Envelope::Of(list.first), Envelope::Of(list.last)};
     return true;
   }
 
   // The same for a system message, which a suspended actor gets too. With kQueued the holder
   // handles it.
-  InboxPush PostSystem(Envelope* envelope) {
-    const InboxPush pushed = inbox.PushSystem(envelope);
-    if (pushed == InboxPush::kClaimed) lists.system = envelope;
+  utils_internal::InboxPush PostSystem(Envelope* envelope) {
+    const utils_internal::InboxPush pushed = inbox.PushSystem(envelope);
+    if (pushed == utils_internal::InboxPush::kClaimed) lists.system = envelope;
     return pushed;
   }
 
@@ -108,7 +109,7 @@ class QueueMailbox {
   MailLists Hold() { return std::exchange(lists, {}); }
 
   // The messages that the holder has not taken yet, and whether there is a holder.
-  Inbox inbox;
+  utils_internal::Inbox inbox;
   // The lists of the holder, unless Hold has moved them.
   MailLists lists;
 };

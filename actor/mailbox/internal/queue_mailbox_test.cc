@@ -11,9 +11,13 @@
 #include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::InboxChain;
+using utils_internal::InboxPush;
+
 namespace {
 
 struct Item {

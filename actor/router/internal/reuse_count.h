@@ -16,11 +16,11 @@
 #include <atomic>
 #include <cstdint>
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
 namespace fraktor::inline v0::actor_internal {
 
-template <typename Atomics = StdAtomics>
+template <typename Atomics = utils_internal::StdAtomics>
 class BasicReuseCount {
  public:
   void Open() {

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/router/internal/reuse_count.h"
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 #include "fraktor/utils/testing/interleaving.h"
 
 namespace fraktor {

@@ -58,7 +58,7 @@ class RoutingTable {
    public:
     constexpr RawRoutee() = default;
     // Call it only after Read has returned true, or after View::IsWhole has.
-    ActorRef ref() const { return ActorRef(reinterpret_cast<TableSlot*>(slot_), word_); }  // NOLINT
+    ActorRef ref() const { return ActorRef(reinterpret_cast<utils_internal::TableSlot*>(slot_), word_); }  // NOLINT
 
    private:
     friend class View;

@@ -13,10 +13,14 @@
 
 #include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
 #include "fraktor/actor/run_queue/internal/stealing_queues.h"
-#include "fraktor/utils/queue/atomics.h"
-#include "fraktor/utils/sync/no_wait_lock.h"
+#include "fraktor/utils/queue/internal/atomics.h"
+#include "fraktor/utils/sync/internal/no_wait_lock.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::NoWaitLock;
+using utils_internal::StdAtomics;
+
 namespace {
 
 using Placement = ReadyQueueCoordinator::Placement;

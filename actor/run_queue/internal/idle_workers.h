@@ -21,11 +21,11 @@
 #include <memory>
 
 #include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
 namespace fraktor::inline v0::actor_internal {
 
-template <typename Atomics = StdAtomics>
+template <typename Atomics = utils_internal::StdAtomics>
 class BasicIdleWorkers {
  public:
   explicit BasicIdleWorkers(WorkerIndex workers)

@@ -17,13 +17,13 @@
 #include "absl/types/span.h"
 
 #include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
-#include "fraktor/utils/queue/atomics.h"
-#include "fraktor/utils/sync/no_wait_lock.h"
+#include "fraktor/utils/queue/internal/atomics.h"
+#include "fraktor/utils/sync/internal/no_wait_lock.h"
 
 namespace fraktor::inline v0::actor_internal {
 
 // Lock has TryLock and Unlock.
-template <typename Atomics = StdAtomics, typename Lock = NoWaitLock>
+template <typename Atomics = utils_internal::StdAtomics, typename Lock = utils_internal::NoWaitLock>
 class BasicInjectionQueue {
  public:
   using Node = BasicReadyNode<Atomics>;

@@ -9,8 +9,8 @@
 // There are two implementations: WorkStealingCoordinator, the default, and MutexCoordinator, a list
 // under a lock, which can let a simulation choose the next actor.
 //
-// Thread safety: the thread that holds an actor's mailbox (utils/queue/inbox.h) registers the
-// actor, so two threads never register it at once. To register it again while it is registered
+// Thread safety: the thread that holds an actor's mailbox (utils/queue/internal/inbox.h) registers
+// the actor, so two threads never register it at once. To register it again while it is registered
 // changes nothing. A worker calls the methods that take its index; other threads pass kForeign. No
 // method allocates.
 #ifndef FRAKTOR_ACTOR_RUN_QUEUE_INTERNAL_READY_QUEUE_COORDINATOR_H_
@@ -22,7 +22,7 @@
 
 #include "absl/types/span.h"
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -37,7 +37,7 @@ template <typename Atomics>
 class BasicReadyMembership;
 
 // The part of an actor that a run queue sees. A template over its atomics for the model checker.
-template <typename Atomics = StdAtomics>
+template <typename Atomics = utils_internal::StdAtomics>
 class BasicReadyNode {
  public:
   BasicReadyNode() = default;
@@ -130,7 +130,7 @@ class ReadyQueueCoordinator {
 };
 
 // The functions by which coordinators use a ReadyNode.
-template <typename Atomics = StdAtomics>
+template <typename Atomics = utils_internal::StdAtomics>
 class BasicReadyMembership {
  public:
   using Node = BasicReadyNode<Atomics>;

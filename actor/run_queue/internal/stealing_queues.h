@@ -38,14 +38,14 @@
 #include "fraktor/actor/run_queue/internal/idle_workers.h"
 #include "fraktor/actor/run_queue/internal/injection_queue.h"
 #include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
-#include "fraktor/utils/queue/atomics.h"
-#include "fraktor/utils/queue/work_stealing_ring.h"
-#include "fraktor/utils/sync/no_wait_lock.h"
+#include "fraktor/utils/queue/internal/atomics.h"
+#include "fraktor/utils/queue/internal/work_stealing_ring.h"
+#include "fraktor/utils/sync/internal/no_wait_lock.h"
 
 namespace fraktor::inline v0::actor_internal {
 
-template <typename Atomics = StdAtomics, typename Lock = NoWaitLock, size_t kRingCapacity = 8192,
-          uint32_t kLookInterval = 32>
+template <typename Atomics = utils_internal::StdAtomics, typename Lock = utils_internal::NoWaitLock,
+          size_t kRingCapacity = 8192, uint32_t kLookInterval = 32>
 class BasicStealingQueues {
  public:
   using Node = BasicReadyNode<Atomics>;
@@ -74,7 +74,7 @@ class BasicStealingQueues {
 
  private:
   using Membership = BasicReadyMembership<Atomics>;
-  using Ring = WorkStealingRing<Node*, kRingCapacity, Atomics>;
+  using Ring = utils_internal::WorkStealingRing<Node*, kRingCapacity, Atomics>;
 
   struct alignas(64) Worker {
     // Only the worker uses these.

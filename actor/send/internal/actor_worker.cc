@@ -11,6 +11,8 @@
 
 namespace fraktor::inline v0::actor_internal {
 
+using utils_internal::TableSlot;
+
 namespace actor_worker_internal {
 constinit thread_local ActorWorker* current = nullptr;
 }  // namespace actor_worker_internal

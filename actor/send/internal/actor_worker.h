@@ -202,7 +202,7 @@ class ActorWorker {
 
   // Makes a message a dead letter. Takes the envelope over. The target word says which kind of slot
   // `slot` is; null if the message was for no one.
-  void DeadLetter(Envelope* envelope, TableSlot* slot, DeadLetterReason reason);
+  void DeadLetter(Envelope* envelope, utils_internal::TableSlot* slot, DeadLetterReason reason);
 
   // Called by the outbox: schedules an actor whose mailbox the caller holds.
   void BecameReady(ActorSlot& slot) { Register(slot, ReadyQueueCoordinator::Placement::kBack); }
@@ -270,7 +270,7 @@ class ActorWorker {
   }
 
   [[gnu::always_inline]] void Post(ActorRef to, Envelope* envelope) {
-    TableSlot* const slot = to.any_slot();
+    utils_internal::TableSlot* const slot = to.any_slot();
     envelope->set_target_word(to.word());
     // One comparison checks both: a word with flags is no generation, and a word without flags is
     // that of an actor.

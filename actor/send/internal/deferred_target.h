@@ -19,7 +19,7 @@
 
 #include "absl/base/thread_annotations.h"
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0::actor_internal {
@@ -47,7 +47,7 @@ class ProcessBarrier {
 };
 
 // `Lock` has the methods Lock and Unlock.
-template <typename Atomics = StdAtomics, typename Lock = Mutex, typename Barrier = ProcessBarrier>
+template <typename Atomics = utils_internal::StdAtomics, typename Lock = Mutex, typename Barrier = ProcessBarrier>
 class BasicDeferredTarget {
  public:
   explicit BasicDeferredTarget(DeferralOrder order = BestDeferralOrder()) : order_(order) {}

@@ -20,7 +20,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -58,7 +58,7 @@ class ForeignBurst {
   static void SendAlone(ActorRef to, EnvelopePtr envelope);
 
   ActorRef to_;
-  InboxChain chain_;
+  utils_internal::InboxChain chain_;
 };
 
 }  // namespace fraktor::inline v0::actor_internal

@@ -21,6 +21,9 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 // Written before main, and never changed afterwards.

@@ -53,7 +53,7 @@ Envelope* TakeLimited(Turn turn, Envelope* envelope);
 EnvelopeList Readmitted(Turn turn, EnvelopeList messages);
 // Called by the holder of the mailbox when a message leaves it without being handled. The message
 // may have been for an earlier actor of the slot. Lets in messages that wait for room.
-void UncountLimited(TableSlot* slot, Envelope& envelope);
+void UncountLimited(utils_internal::TableSlot* slot, Envelope& envelope);
 // The actor has ended: its messages in the limits become dead letters, and senders that wait for
 // room resume.
 void CloseLimits(Turn turn);

@@ -30,7 +30,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/send/internal/deferred_target.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -158,7 +158,7 @@ class Outbox {
 
   Sink& sink_;
   ActorSlot* target_ = nullptr;  // The target of the last send in this handler, and of the chain.
-  InboxChain chain_;
+  utils_internal::InboxChain chain_;
   uint32_t sends_ = 0;  // Sends of this handler since a target was deferred.
   DeferredTarget deferred_;
   // How many messages of the deferred target are not counted yet: 1, or 0 if MakeReady deferred it.

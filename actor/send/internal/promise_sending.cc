@@ -10,9 +10,12 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/slot/internal/promise_slot.h"
-#include "fraktor/utils/toolbox/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using toolbox_internal::IsForkedFromThreads;
+
 namespace {
 
 // The reply came too late: makes it a dead letter.

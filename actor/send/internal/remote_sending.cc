@@ -6,10 +6,15 @@
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/utils/status/status_macros.h"
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+
 namespace {
 
 // The chunks are small: a process knows few nodes, and has a few slots for each.

@@ -17,7 +17,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/table/table_slot.h"
+#include "fraktor/utils/table/internal/table_slot.h"
 
 namespace fraktor::inline v0 {
 
@@ -68,7 +68,7 @@ class RemoteLink {
 
 // The slot of references to actors of another node. These slots have a table of their own, so their
 // memory is never that of an actor.
-class alignas(64) RemoteSlot final : public TableSlot {
+class alignas(64) RemoteSlot final : public utils_internal::TableSlot {
  public:
   // Set by MakeRemoteSlot, before any reference exists; never changed.
   RemoteLink* link = nullptr;

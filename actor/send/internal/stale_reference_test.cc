@@ -24,9 +24,12 @@
 #include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::InboxPush;
+
 namespace {
 
 constexpr auto kStopped = DeadLetterReason::kStopped;

@@ -15,11 +15,14 @@
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/slot/internal/promise_slot.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/toolbox/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using toolbox_internal::IsForkedFromThreads;
+
 namespace {
 
 struct FreeCores {

@@ -69,12 +69,14 @@ class ActorLifecycle {
   // Publishes a message that is about to become a dead letter as an OrphanedMessage, if it is an
   // ask that its recipient has not handled. Returns true if a subscriber has taken the message. Any
   // thread.
-  virtual bool PublishOrphan(TableSlot* /*slot*/, EnvelopePtr& /*envelope*/, DeadLetterReason /*reason*/) {
+  virtual bool PublishOrphan(utils_internal::TableSlot* /*slot*/, EnvelopePtr& /*envelope*/,
+                             DeadLetterReason /*reason*/) {
     return false;
   }
   // A message that reached no actor. Takes the envelope over. Any thread. The envelope's target
   // word tells the type of the slot, which is null if the message was for no one.
-  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* slot, DeadLetterReason reason) = 0;
+  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, utils_internal::TableSlot* slot,
+                            DeadLetterReason reason) = 0;
 
   // The second group, for contexts.
 

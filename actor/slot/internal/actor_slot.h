@@ -6,8 +6,8 @@
 // - Any thread: the inbox, the generation, the type, the limits, and the hint.
 // - Any thread that checks the generation afterwards: the parent, the number and the flags of
 //   references (see ActorKin).
-// - The holder of the mailbox (see utils/queue/inbox.h): everything else. A worker that runs the
-//   actor keeps the lists and the gate in its TurnState, and writes them back at the end.
+// - The holder of the mailbox (see utils/queue/internal/inbox.h): everything else. A worker that
+//   runs the actor keeps the lists and the gate in its TurnState, and writes them back at the end.
 // - The holder of the parent's `kin_lock`: the links between the parent and its children, in both
 //   directions.
 //
@@ -32,8 +32,8 @@
 #include "fraktor/actor/mailbox/internal/queue_mailbox.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor::inline v0 {
 
@@ -97,7 +97,7 @@ struct ActorKin {
 
 // The part of an ActorSlot before its ReadyNode. It gives a TableSlot the address of its ActorSlot,
 // so a conversion between them costs nothing.
-class ActorSlotHead : public TableSlot {
+class ActorSlotHead : public utils_internal::TableSlot {
  public:
   uint16_t failures = 0;  // How many failures, of the actor and its ancestors, suspend it.
   uint8_t gate = 0;       // Bits of Gate.
@@ -175,8 +175,8 @@ class KinLock {
   ActorSlot& slot_;
 };
 
-using ActorSlotTable = SlotTable<ActorSlot>;
-using ActorSlotPool = SlotPool<ActorSlot>;
+using ActorSlotTable = utils_internal::SlotTable<ActorSlot>;
+using ActorSlotPool = utils_internal::SlotPool<ActorSlot>;
 
 // False if the actor or promise has ended, or for no one. True for every actor of another node,
 // whose state is not known here.

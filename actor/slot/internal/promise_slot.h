@@ -21,8 +21,8 @@
 #include <cstdint>
 
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor::inline v0 {
 
@@ -38,16 +38,16 @@ struct alignas(8) PackedPromise {
   bool IsNoOne() const { return generation == 0; }
 };
 
-class alignas(64) PromiseSlot final : public TableSlot {
+class alignas(64) PromiseSlot final : public utils_internal::TableSlot {
  public:
   // In `answering().slot`: the asker handles other messages while it waits.
   static constexpr uint32_t kFree = UINT32_MAX - 1;
 
   // The target of the ask: for texts, and for the search for circles of asks.
   struct Target {
-    TableSlot* slot = nullptr;  // Null if that is no one, or a promise.
-    uint32_t low_word = 0;      // The lower half of the reference's word: the generation of an actor of this process.
-    bool is_remote = false;     // The slot is a RemoteSlot; otherwise an ActorSlot.
+    utils_internal::TableSlot* slot = nullptr;  // Null if that is no one, or a promise.
+    uint32_t low_word = 0;   // The lower half of the reference's word: the generation of an actor of this process.
+    bool is_remote = false;  // The slot is a RemoteSlot; otherwise an ActorSlot.
   };
 
   // Called by the thread that opens the promise, before the promise is activated. `answering` is
@@ -66,13 +66,13 @@ class alignas(64) PromiseSlot final : public TableSlot {
 
   // The asker, without the flags of its references.
   ActorRef asker() const {
-    TableSlot* const slot = asker_.load(std::memory_order_acquire);
+    utils_internal::TableSlot* const slot = asker_.load(std::memory_order_acquire);
     return ActorRef(slot, asker_generation_.load(std::memory_order_acquire));
   }
   Target target() const {
     const uintptr_t slot = target_.load(std::memory_order_acquire);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a tagged pointer
-    return {.slot = reinterpret_cast<TableSlot*>(slot & ~kIsRemote),
+    return {.slot = reinterpret_cast<utils_internal::TableSlot*>(slot & ~kIsRemote),
             .low_word = target_low_word_.load(std::memory_order_acquire),
             .is_remote = (slot & kIsRemote) != 0};
   }
@@ -85,7 +85,7 @@ class alignas(64) PromiseSlot final : public TableSlot {
 
   // The atomics pair with themselves: see the top.
   std::atomic<uint32_t> asker_generation_{0};
-  std::atomic<TableSlot*> asker_{nullptr};
+  std::atomic<utils_internal::TableSlot*> asker_{nullptr};
   std::atomic<uintptr_t> target_{0};
   std::atomic<uint64_t> answering_{0};
   std::atomic<int64_t> deadline_ns_{0};
@@ -104,8 +104,8 @@ static_assert(sizeof(PromiseSlot) == 64);
 
 // Smaller chunks than those of actors: most systems have few asks open at a time.
 inline constexpr size_t kPromiseChunkBytes = size_t{1} << 16;
-using PromiseSlotTable = SlotTable<PromiseSlot, kPromiseChunkBytes>;
-using PromiseSlotPool = SlotPool<PromiseSlot, kPromiseChunkBytes>;
+using PromiseSlotTable = utils_internal::SlotTable<PromiseSlot, kPromiseChunkBytes>;
+using PromiseSlotPool = utils_internal::SlotPool<PromiseSlot, kPromiseChunkBytes>;
 
 // All promises of the process.
 PromiseSlotTable& ProcessPromises();

@@ -15,13 +15,20 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/queue/inbox.h"
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/queue/internal/inbox.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 #include "fraktor/utils/testing/interleaving.h"
 #include "fraktor/utils/testing/model_cases.h"
 
 namespace fraktor::actor_internal {
+
+using utils_internal::BasicInbox;
+using utils_internal::BasicInboxNode;
+using utils_internal::BasicTableSlot;
+using utils_internal::InboxPush;
+using utils_internal::SlotPool;
+
 namespace {
 
 enum class Mutation {

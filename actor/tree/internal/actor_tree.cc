@@ -30,6 +30,9 @@
 
 namespace fraktor::inline v0::actor_internal {
 
+using utils_internal::Inbox;
+using utils_internal::TableSlot;
+
 ActorTree::ActorTree(const ActorTreeOptions& options)
     : options_(options),
       paths_(options_.names),

@@ -100,13 +100,14 @@ class ActorTree final : public ActorLifecycle {
   bool StopChildrenFirst(ActorSlot& slot) override;
   void OnEnding(Turn turn) override;
   void OnEnded(Turn turn) override;
-  bool PublishOrphan(TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) override;
-  void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* slot, DeadLetterReason reason) override;
+  bool PublishOrphan(utils_internal::TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) override;
+  void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, utils_internal::TableSlot* slot,
+                    DeadLetterReason reason) override;
 
   // Calls the last hooks of an actor, and ends what they may still use.
   void RunLastHooks(Turn turn);
   // A system message for an actor that has ended.
-  void OnLostSystemMessage(NodeCache& cache, const Envelope& message, TableSlot* slot);
+  void OnLostSystemMessage(NodeCache& cache, const Envelope& message, utils_internal::TableSlot* slot);
 
   const ActorTreeOptions options_;
   const TreePaths paths_;

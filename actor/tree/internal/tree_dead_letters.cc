@@ -21,6 +21,9 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+using utils_internal::TableSlot;
+
 namespace {
 
 // The error of an ask that is a dead letter.

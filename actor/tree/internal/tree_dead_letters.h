@@ -14,7 +14,7 @@
 #include "fraktor/actor/tree/internal/tree_log.h"
 #include "fraktor/actor/tree/internal/tree_paths.h"
 #include "fraktor/actor/tree/tree_observer.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -31,9 +31,10 @@ class TreeDeadLetters {
       : listeners_(listeners), paths_(paths), log_(log), clock_(clock) {}
 
   // See ActorLifecycle::PublishOrphan.
-  bool PublishOrphan(TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) const;
+  bool PublishOrphan(utils_internal::TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) const;
   // A user message, or a reply that came too late. See ActorLifecycle::OnDeadLetter.
-  void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* slot, DeadLetterReason reason) const;
+  void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, utils_internal::TableSlot* slot,
+                    DeadLetterReason reason) const;
   // The actor has no handler for a message, which is not Terminated.
   void OnUnhandled(ActorContext& context, Envelope& message) const;
 

@@ -6,11 +6,17 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 #include "fraktor/utils/testing/counted_allocations.h"
 
 namespace fraktor {
+
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+using utils_internal::TableSlot;
+
 namespace {
 
 struct Cell : TableSlot {

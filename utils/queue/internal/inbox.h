@@ -41,16 +41,16 @@
 //
 // Cost: one read-modify-write per push, per take, and per park or idle. The test for a system node
 // is one relaxed load. For a burst of one thread, a chain is cheapest.
-#ifndef FRAKTOR_UTILS_QUEUE_INBOX_H_
-#define FRAKTOR_UTILS_QUEUE_INBOX_H_
+#ifndef FRAKTOR_UTILS_QUEUE_INTERNAL_INBOX_H_
+#define FRAKTOR_UTILS_QUEUE_INTERNAL_INBOX_H_
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 // The base of everything that goes through an inbox. `next` belongs to the current container of the
 // node: a list of the owner, a pool, or the inbox. Aligned to 8 bytes, since the word keeps its
@@ -346,6 +346,6 @@ inline bool BasicInbox<Atomics>::TryGoIdle() {
   return word_.compare_exchange_strong(word, kIdle, std::memory_order_release, std::memory_order_relaxed);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_QUEUE_INBOX_H_
+#endif  // FRAKTOR_UTILS_QUEUE_INTERNAL_INBOX_H_

@@ -14,18 +14,18 @@
 //
 // Thread safety: only the worker's thread may call PublishParking, StayAwake, FallAsleep, Stir and
 // Finish. Any thread may call the other methods.
-#ifndef FRAKTOR_UTILS_TOOLBOX_PARKING_WORD_H_
-#define FRAKTOR_UTILS_TOOLBOX_PARKING_WORD_H_
+#ifndef FRAKTOR_UTILS_TOOLBOX_INTERNAL_PARKING_WORD_H_
+#define FRAKTOR_UTILS_TOOLBOX_INTERNAL_PARKING_WORD_H_
 
 #include <atomic>
 #include <cstdint>
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
 namespace fraktor::inline v0 {
-namespace internal_toolbox {
+namespace toolbox_internal {
 
-template <typename Atomics = StdAtomics>
+template <typename Atomics = utils_internal::StdAtomics>
 class BasicParkingWord {
  public:
   enum State : uint32_t {
@@ -87,7 +87,7 @@ class BasicParkingWord {
 
 using ParkingWord = BasicParkingWord<>;
 
-}  // namespace internal_toolbox
+}  // namespace toolbox_internal
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_UTILS_TOOLBOX_PARKING_WORD_H_
+#endif  // FRAKTOR_UTILS_TOOLBOX_INTERNAL_PARKING_WORD_H_

@@ -9,8 +9,8 @@
 //
 // Called by: with_timeout.h and with_stop.h. Thread: as any future; the rival may run on any
 // thread.
-#ifndef FRAKTOR_UTILS_FUTURE_RACE_SOURCE_H_
-#define FRAKTOR_UTILS_FUTURE_RACE_SOURCE_H_
+#ifndef FRAKTOR_UTILS_FUTURE_INTERNAL_RACE_SOURCE_H_
+#define FRAKTOR_UTILS_FUTURE_INTERNAL_RACE_SOURCE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
-#include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/future/internal/future_word.h"
 #include "fraktor/utils/future/waker.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::future_internal {
 
 // The inner future gives a T, the outer one an R.
 template <class Self, class T, class R>
@@ -36,7 +36,7 @@ class RaceSource : public FutureSource<R> {
     return true;
   }
   FutureResult<R> Take() final {
-    if (word_.WasCancelled()) return future_internal::FutureCancelledError();
+    if (word_.WasCancelled()) return FutureCancelledError();
     // Acquire: pairs with the acq_rel of IsFirst. The word has ordered the writes of the winner
     // already.
     return self().TakeFrom(winner_.load(std::memory_order_acquire) == Winner::kRival);
@@ -116,6 +116,6 @@ class RaceSource : public FutureSource<R> {
   bool is_polled_ = false;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::future_internal
 
-#endif  // FRAKTOR_UTILS_FUTURE_RACE_SOURCE_H_
+#endif  // FRAKTOR_UTILS_FUTURE_INTERNAL_RACE_SOURCE_H_

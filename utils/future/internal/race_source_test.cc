@@ -1,5 +1,5 @@
 // The part that WithTimeout and WithStop share, as far as their own tests do not cover it.
-#include "fraktor/utils/future/race_source.h"
+#include "fraktor/utils/future/internal/race_source.h"
 
 #include <optional>
 #include <semaphore>
@@ -19,6 +19,9 @@
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
+
+using future_internal::RaceSource;
+
 namespace {
 
 // A future that is never ready, because its result depends on the thread that waits.

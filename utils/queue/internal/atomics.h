@@ -25,12 +25,12 @@
 //   is made from a T, read by conversion to T and written by assignment from T. Nothing else is
 //   done with it (no address, no reference, no compound assignment), so that a checker sees each
 //   access and reports an access that no Atomic orders.
-#ifndef FRAKTOR_UTILS_QUEUE_ATOMICS_H_
-#define FRAKTOR_UTILS_QUEUE_ATOMICS_H_
+#ifndef FRAKTOR_UTILS_QUEUE_INTERNAL_ATOMICS_H_
+#define FRAKTOR_UTILS_QUEUE_INTERNAL_ATOMICS_H_
 
 #include <atomic>
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 // The policy of programs: standard atomics and ordinary variables.
 struct StdAtomics {
@@ -41,6 +41,6 @@ struct StdAtomics {
   using Plain = T;
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_QUEUE_ATOMICS_H_
+#endif  // FRAKTOR_UTILS_QUEUE_INTERNAL_ATOMICS_H_

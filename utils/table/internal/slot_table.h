@@ -24,8 +24,8 @@
 // generation.
 //
 // Limits: max_chunks; further allocations return ResourceExhausted.
-#ifndef FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
-#define FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
+#ifndef FRAKTOR_UTILS_TABLE_INTERNAL_SLOT_TABLE_H_
+#define FRAKTOR_UTILS_TABLE_INTERNAL_SLOT_TABLE_H_
 
 #include <sys/mman.h>
 
@@ -45,11 +45,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/table/table_slot.h"
+#include "fraktor/utils/table/internal/table_slot.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 // A reference by address. Its generation is odd, except in the default SlotHandle(), which resolves
 // to null.
@@ -310,6 +310,6 @@ void SlotTable<T, kChunkBytes, Atomics>::ReturnChunk(Chunk* chunk) {
   unowned_.push_back(chunk);
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
+#endif  // FRAKTOR_UTILS_TABLE_INTERNAL_SLOT_TABLE_H_

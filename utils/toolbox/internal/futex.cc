@@ -1,4 +1,4 @@
-#include "fraktor/utils/toolbox/futex.h"
+#include "fraktor/utils/toolbox/internal/futex.h"
 
 #ifndef __linux__
 #error "StdToolbox parks its threads with Linux futexes; bring the two functions of futex.h to this system"
@@ -16,7 +16,7 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
-namespace internal_toolbox {
+namespace toolbox_internal {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
@@ -37,5 +37,5 @@ void FutexWakeOne(const std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-}  // namespace internal_toolbox
+}  // namespace toolbox_internal
 }  // namespace fraktor::inline v0

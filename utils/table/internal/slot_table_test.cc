@@ -1,4 +1,4 @@
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
 #include <atomic>
 #include <cstdint>
@@ -13,10 +13,20 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/queue/inbox.h"
-#include "fraktor/utils/table/slot_pool.h"
+#include "fraktor/utils/queue/internal/inbox.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
 
 namespace fraktor {
+
+using utils_internal::Inbox;
+using utils_internal::InboxNode;
+using utils_internal::InboxPush;
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+using utils_internal::SlotTableOptions;
+using utils_internal::TableSlot;
+
 namespace {
 
 struct Cell : TableSlot {

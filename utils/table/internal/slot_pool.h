@@ -20,8 +20,8 @@
 //
 // Limits: those of the table. A cache keeps up to 2 * kMagazineSlots free slots that other caches
 // cannot get.
-#ifndef FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
-#define FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
+#ifndef FRAKTOR_UTILS_TABLE_INTERNAL_SLOT_POOL_H_
+#define FRAKTOR_UTILS_TABLE_INTERNAL_SLOT_POOL_H_
 
 #include <array>
 #include <cassert>
@@ -35,11 +35,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 template <typename T, size_t kChunkBytes = size_t{1} << 20, typename Atomics = StdAtomics>
 class SlotPool {
@@ -354,6 +354,6 @@ inline void SlotPool<T, kChunkBytes, Atomics>::Cache::Release(T* slot) {
   loaded_->slots[loaded_->count++] = slot;
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
+#endif  // FRAKTOR_UTILS_TABLE_INTERNAL_SLOT_POOL_H_

@@ -22,8 +22,8 @@
 // it, sequentially consistently. So there is one order of these four operations: either the check
 // in step 2 comes after the store and sees the work, or the load comes after step 1 and sees the
 // sleeper. No fence is needed.
-#ifndef FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
-#define FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
+#ifndef FRAKTOR_UTILS_QUEUE_INTERNAL_WORK_STEALING_RING_H_
+#define FRAKTOR_UTILS_QUEUE_INTERNAL_WORK_STEALING_RING_H_
 
 #include <array>
 #include <cassert>
@@ -31,9 +31,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 // T is a pointer type. Null stands for "none" and cannot be pushed.
 template <typename T, size_t kCapacity = 256, typename Atomics = StdAtomics>
@@ -187,6 +187,6 @@ T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
+#endif  // FRAKTOR_UTILS_QUEUE_INTERNAL_WORK_STEALING_RING_H_

@@ -2,16 +2,16 @@
 //
 // A thread that has the address of a slot may read its generation at any time, without knowing the
 // kind of the slot and its current user: see slot_table.h.
-#ifndef FRAKTOR_UTILS_TABLE_TABLE_SLOT_H_
-#define FRAKTOR_UTILS_TABLE_TABLE_SLOT_H_
+#ifndef FRAKTOR_UTILS_TABLE_INTERNAL_TABLE_SLOT_H_
+#define FRAKTOR_UTILS_TABLE_INTERNAL_TABLE_SLOT_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 template <typename T, size_t kChunkBytes, typename Atomics>
 class SlotTable;
@@ -47,6 +47,6 @@ class BasicTableSlot {
 
 using TableSlot = BasicTableSlot<>;
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_TABLE_TABLE_SLOT_H_
+#endif  // FRAKTOR_UTILS_TABLE_INTERNAL_TABLE_SLOT_H_

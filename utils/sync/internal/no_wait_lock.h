@@ -10,14 +10,14 @@
 // are one read-modify-write. Clang's thread safety analysis and ThreadSanitizer understand it.
 //
 // Thread safety: any thread may call TryLock. Only the thread that holds the lock may call Unlock.
-#ifndef FRAKTOR_UTILS_SYNC_NO_WAIT_LOCK_H_
-#define FRAKTOR_UTILS_SYNC_NO_WAIT_LOCK_H_
+#ifndef FRAKTOR_UTILS_SYNC_INTERNAL_NO_WAIT_LOCK_H_
+#define FRAKTOR_UTILS_SYNC_INTERNAL_NO_WAIT_LOCK_H_
 
 #include <atomic>
 
 #include "absl/base/thread_annotations.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::utils_internal {
 
 class ABSL_LOCKABLE NoWaitLock {
  public:
@@ -30,6 +30,6 @@ class ABSL_LOCKABLE NoWaitLock {
   std::atomic<bool> locked_{false};
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::utils_internal
 
-#endif  // FRAKTOR_UTILS_SYNC_NO_WAIT_LOCK_H_
+#endif  // FRAKTOR_UTILS_SYNC_INTERNAL_NO_WAIT_LOCK_H_

@@ -1,4 +1,4 @@
-#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/queue/internal/inbox.h"
 
 #include <array>
 #include <atomic>
@@ -15,6 +15,13 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor {
+
+using utils_internal::Inbox;
+using utils_internal::InboxChain;
+using utils_internal::InboxList;
+using utils_internal::InboxNode;
+using utils_internal::InboxPush;
+
 namespace {
 
 struct Numbered : InboxNode {

@@ -5,12 +5,18 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/utils/table/slot_pool.h"
-#include "fraktor/utils/table/slot_table.h"
+#include "fraktor/utils/table/internal/slot_pool.h"
+#include "fraktor/utils/table/internal/slot_table.h"
 #include "fraktor/utils/testing/interleaving.h"
 #include "fraktor/utils/testing/model_cases.h"
 
 namespace fraktor {
+
+using utils_internal::BasicTableSlot;
+using utils_internal::SlotHandle;
+using utils_internal::SlotPool;
+using utils_internal::SlotTable;
+
 namespace {
 
 struct Slot : BasicTableSlot<ModelAtomics> {};

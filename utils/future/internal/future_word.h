@@ -18,21 +18,22 @@
 // Sometimes the two parties are known to take turns while one waits for the other, for example an
 // actor and the replies to its asks. Then the exchanges are unnecessary: see PollInTurns.
 //
-// The class is a template over the atomics (fraktor/utils/queue/atomics.h), so that a model checker
-// can try all interleavings. Without kTellsOfCancel there is no OnCancel, and the word is smaller.
-#ifndef FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
-#define FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
+// The class is a template over the atomics (fraktor/utils/queue/internal/atomics.h), so that a model
+// checker can try all interleavings. Without kTellsOfCancel there is no OnCancel, and the word is
+// smaller.
+#ifndef FRAKTOR_UTILS_FUTURE_INTERNAL_FUTURE_WORD_H_
+#define FRAKTOR_UTILS_FUTURE_INTERNAL_FUTURE_WORD_H_
 
 #include <atomic>
 #include <cstdint>
 #include <type_traits>
 
 #include "fraktor/utils/future/waker.h"
-#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/queue/internal/atomics.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::future_internal {
 
-template <class Atomics = StdAtomics, bool kTellsOfCancel = true>
+template <class Atomics = utils_internal::StdAtomics, bool kTellsOfCancel = true>
 class FutureWord {
  public:
   // The result of Complete().
@@ -227,6 +228,6 @@ class FutureWord {
       cancel_waker_{};
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::future_internal
 
-#endif  // FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
+#endif  // FRAKTOR_UTILS_FUTURE_INTERNAL_FUTURE_WORD_H_

@@ -1,4 +1,4 @@
-#include "fraktor/utils/future/activity.h"
+#include "fraktor/utils/future/internal/activity.h"
 
 #include <atomic>
 #include <cstdint>

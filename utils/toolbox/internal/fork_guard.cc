@@ -1,4 +1,4 @@
-#include "fraktor/utils/toolbox/fork_guard.h"
+#include "fraktor/utils/toolbox/internal/fork_guard.h"
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::toolbox_internal {
 namespace {
 
 // Both are relaxed. The handler of the fork runs on the only thread of the child. It reads a count
@@ -33,8 +33,6 @@ absl::Status ForkedError(std::string_view what) {
       "exec or _exit in the child, or fork before the first actor system is made"));
 }
 
-namespace internal_toolbox {
-
 void CountThreadStart() {
   // If this fails for lack of memory, children are not warned.
   [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, &OnForkInChild);
@@ -48,5 +46,4 @@ void KeepForEver(void* object) {
   kept.push_back(object);
 }
 
-}  // namespace internal_toolbox
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::toolbox_internal

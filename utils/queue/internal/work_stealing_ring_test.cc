@@ -1,4 +1,4 @@
-#include "fraktor/utils/queue/work_stealing_ring.h"
+#include "fraktor/utils/queue/internal/work_stealing_ring.h"
 
 #include <atomic>
 #include <cstddef>
@@ -10,6 +10,9 @@
 #include "gtest/gtest.h"
 
 namespace fraktor {
+
+using utils_internal::WorkStealingRing;
+
 namespace {
 
 struct Item {

@@ -7,8 +7,8 @@
 //
 // An activity counts its references itself: one until it has finished, and one for each waker that
 // may still be called. So a late wake-up is safe.
-#ifndef FRAKTOR_UTILS_FUTURE_ACTIVITY_H_
-#define FRAKTOR_UTILS_FUTURE_ACTIVITY_H_
+#ifndef FRAKTOR_UTILS_FUTURE_INTERNAL_ACTIVITY_H_
+#define FRAKTOR_UTILS_FUTURE_INTERNAL_ACTIVITY_H_
 
 #include <atomic>
 #include <cstdint>
@@ -74,4 +74,4 @@ class Activity {
 
 }  // namespace fraktor::inline v0::future_internal
 
-#endif  // FRAKTOR_UTILS_FUTURE_ACTIVITY_H_
+#endif  // FRAKTOR_UTILS_FUTURE_INTERNAL_ACTIVITY_H_

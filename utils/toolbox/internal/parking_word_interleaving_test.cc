@@ -6,12 +6,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/utils/testing/interleaving.h"
-#include "fraktor/utils/toolbox/parking_word.h"
+#include "fraktor/utils/toolbox/internal/parking_word.h"
 
 namespace fraktor {
 namespace {
 
-using Word = internal_toolbox::BasicParkingWord<ModelAtomics>;
+using Word = toolbox_internal::BasicParkingWord<ModelAtomics>;
 
 // A worker that takes `left` pieces of work, and sleeps when there are none. The semaphore stands
 // for the kernel: it has a permit for each call of the kernel, and the sleeper takes one per sleep.

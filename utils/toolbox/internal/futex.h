@@ -1,6 +1,6 @@
 // Sleeps on a 32-bit word until it changes: the kernel's futex.
-#ifndef FRAKTOR_UTILS_TOOLBOX_FUTEX_H_
-#define FRAKTOR_UTILS_TOOLBOX_FUTEX_H_
+#ifndef FRAKTOR_UTILS_TOOLBOX_INTERNAL_FUTEX_H_
+#define FRAKTOR_UTILS_TOOLBOX_INTERNAL_FUTEX_H_
 
 #include <atomic>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
-namespace internal_toolbox {
+namespace toolbox_internal {
 
 // Sleeps while `word` is `expected`, until FutexWakeOne or `deadline` (on the clock of StdToolbox;
 // InfiniteFuture means no limit). May also return without a reason, so the caller must check the
@@ -19,7 +19,7 @@ void FutexWait(const std::atomic<uint32_t>& word, uint32_t expected, Instant dea
 // destroyed.
 void FutexWakeOne(const std::atomic<uint32_t>& word);
 
-}  // namespace internal_toolbox
+}  // namespace toolbox_internal
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_UTILS_TOOLBOX_FUTEX_H_
+#endif  // FRAKTOR_UTILS_TOOLBOX_INTERNAL_FUTEX_H_

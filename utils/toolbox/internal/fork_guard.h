@@ -11,22 +11,20 @@
 // arm timers make it.
 //
 // Thread safety: any thread.
-#ifndef FRAKTOR_UTILS_TOOLBOX_FORK_GUARD_H_
-#define FRAKTOR_UTILS_TOOLBOX_FORK_GUARD_H_
+#ifndef FRAKTOR_UTILS_TOOLBOX_INTERNAL_FORK_GUARD_H_
+#define FRAKTOR_UTILS_TOOLBOX_INTERNAL_FORK_GUARD_H_
 
 #include <string_view>
 
 #include "absl/status/status.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::toolbox_internal {
 
 // True in the child of a fork() at which threads of a StdToolbox ran, and in its children.
 bool IsForkedFromThreads();
 
 // Returns FailedPrecondition with a text that names the call, `what`.
 absl::Status ForkedError(std::string_view what);
-
-namespace internal_toolbox {
 
 // Called before a thread of a StdToolbox starts, and after it was joined. The first call registers
 // a handler of fork().
@@ -37,7 +35,6 @@ void CountThreadEnd();
 // threads of the parent. Leak checkers find the object here.
 void KeepForEver(void* object);
 
-}  // namespace internal_toolbox
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::toolbox_internal
 
-#endif  // FRAKTOR_UTILS_TOOLBOX_FORK_GUARD_H_
+#endif  // FRAKTOR_UTILS_TOOLBOX_INTERNAL_FORK_GUARD_H_
