@@ -1,6 +1,7 @@
 // The examples of small headers of actor: reasons, causes, answers, and parts of options. They
 // compile and run. The header_examples check of tools/tidy finds each paragraph of an example here,
 // line by line.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/dispatch/dispatchers.h"
 #include "fraktor/actor/dispatch/invoker_middleware.h"
+#include "fraktor/actor/dispatch/scheduler_options.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/mailbox/overflow/overflow_answer.h"
@@ -38,11 +40,12 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/guardians.h"
-#include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/system/internal/system_state.h"
+#include "fraktor/actor/system/termination_hook.h"
 #include "fraktor/actor/testkit/actor_trace.h"
 #include "fraktor/actor/testkit/test_failure.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/tree/tree_observer.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/sim_toolbox.h"
 
@@ -54,6 +57,9 @@
 namespace fraktor {
 
 using actor_internal::AskCompletion;
+using actor_internal::BootingSystemState;
+using actor_internal::GuardianKind;
+using actor_internal::RunningSystemState;
 using actor_internal::SendAsk;
 
 namespace {

@@ -53,6 +53,7 @@ class ActorNames;
 class ActorTree;
 class ReadyQueueScheduler;
 class RemoteProvider;
+class RunningSystemState;
 }  // namespace actor_internal
 
 // The type that a message declares as its reply: Ask returns a Future<ReplyOf<Message>>.
@@ -65,7 +66,6 @@ class DeadLetters;
 class EventStream;
 class Logger;
 class ObservabilityHub;
-class RunningSystemState;
 class RuntimeToolbox;
 class SystemParts;
 struct ActorSystemOptions;
@@ -304,7 +304,7 @@ class ActorSystem {
   ActorRef user_guardian() const;
   ActorRef system_guardian() const;
   // Must not be called while the system boots.
-  const RunningSystemState& state() const;
+  const actor_internal::RunningSystemState& state() const;
   EventStream& events();
   DeadLetters& dead_letters();
   const Logger& log() const;

@@ -17,9 +17,10 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/event_type.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/internal/guardians.h"
 #include "fraktor/actor/system/internal/system_fixture.h"
-#include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/system/internal/system_state.h"
+#include "fraktor/actor/system/termination_hook.h"
 #include "fraktor/actor/tree/tree_observer.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
@@ -28,6 +29,10 @@
 namespace fraktor {
 
 using actor_internal::ActorSlot;
+using actor_internal::BootingSystemState;
+using actor_internal::BootstrapErrorKind;
+using actor_internal::GuardianKind;
+using actor_internal::RunningSystemState;
 using system_internal::Hooks;
 using system_internal::Lines;
 using system_internal::SystemTest;

@@ -26,7 +26,7 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/termination_hook.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/status/typed_error.h"

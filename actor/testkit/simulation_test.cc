@@ -25,7 +25,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
-#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/termination_hook.h"
 
 extern char** environ;
 

@@ -15,7 +15,7 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/termination_hook.h"
 #include "fraktor/actor/testkit/test_probe.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 

@@ -14,7 +14,7 @@
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/termination_hook.h"
 #include "fraktor/remote/association/core_handle.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/remote/association/runtime_codecs.h"

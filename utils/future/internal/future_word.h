@@ -18,9 +18,9 @@
 // Sometimes the two parties are known to take turns while one waits for the other, for example an
 // actor and the replies to its asks. Then the exchanges are unnecessary: see PollInTurns.
 //
-// The class is a template over the atomics (fraktor/utils/queue/internal/atomics.h), so that a model
-// checker can try all interleavings. Without kTellsOfCancel there is no OnCancel, and the word is
-// smaller.
+// The class is a template over the atomics (fraktor/utils/queue/internal/atomics.h), so that a
+// model checker can try all interleavings. Without kTellsOfCancel there is no OnCancel, and the
+// word is smaller.
 #ifndef FRAKTOR_UTILS_FUTURE_INTERNAL_FUTURE_WORD_H_
 #define FRAKTOR_UTILS_FUTURE_INTERNAL_FUTURE_WORD_H_
 

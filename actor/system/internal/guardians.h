@@ -1,29 +1,9 @@
 // The guardians: the root, /user, /system and /temp, of which all other actors are descendants.
-// ActorSystem spawns them. Programs use the messages for the termination hooks of /system, and no
-// other name of this header:
-//
-//   // Delays the end of the system until it has said goodbye.
-//   class Greeter final : public ActorInstance {
-//    public:
-//     explicit Greeter(std::string* said) : said_(*said) {}
-//     absl::Status PreStart(ActorContext& context) override {
-//       context.Tell(context.system().system_guardian(), RegisterTerminationHook{});
-//       return absl::OkStatus();
-//     }
-//     absl::Status Receive(ActorContext& context, Envelope& message) override {
-//       if (!message.Is<TerminationHook>()) return context.Unhandled(message);
-//       said_ = "goodbye";
-//       context.Reply(TerminationHookDone{});
-//       return absl::OkStatus();
-//     }
-//
-//    private:
-//     std::string& said_;
-//   };
+// ActorSystem spawns them.
 //
 // Called by: ActorSystem. Thread: the turns of the guardians.
-#ifndef FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
-#define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
+#ifndef FRAKTOR_ACTOR_SYSTEM_INTERNAL_GUARDIANS_H_
+#define FRAKTOR_ACTOR_SYSTEM_INTERNAL_GUARDIANS_H_
 
 #include <functional>
 #include <utility>
@@ -38,15 +18,9 @@
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/utils/table/indexed_set.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 class RunningSystemState;
-
-// An actor sends this to /system to delay its end: when /system is about to end, the actor gets a
-// TerminationHook. It replies TerminationHookDone when it is ready, or ends.
-struct RegisterTerminationHook {};
-struct TerminationHook {};
-struct TerminationHookDone {};
 
 // To the root: the boot is over.
 struct GuardiansReady {
@@ -100,6 +74,6 @@ class TempGuardian final : public ActorInstance {
   absl::Status Receive(ActorContext& context, Envelope& message) override { return context.Unhandled(message); }
 };
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
+#endif  // FRAKTOR_ACTOR_SYSTEM_INTERNAL_GUARDIANS_H_

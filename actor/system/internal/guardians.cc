@@ -1,14 +1,15 @@
-#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/internal/guardians.h"
 
 #include <utility>
 #include <vector>
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/path/guardian_segments.h"
-#include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/system/internal/system_state.h"
+#include "fraktor/actor/system/termination_hook.h"
 #include "fraktor/utils/status/status_macros.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 absl::Status RootGuardian::Receive(ActorContext& context, Envelope& message) {
   if (const auto* ready = message.TryAs<GuardiansReady>()) {
@@ -69,4 +70,4 @@ void SystemGuardian::EndIfReady(ActorContext& context) {
   if (is_ending_ && hooks_.empty()) context.Stop();
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

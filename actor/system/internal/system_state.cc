@@ -1,4 +1,4 @@
-#include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/system/internal/system_state.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 std::string_view NameOf(GuardianKind kind) {
   switch (kind) {
@@ -49,4 +49,4 @@ absl::StatusOr<std::unique_ptr<RunningSystemState>> BootingSystemState::IntoRunn
   return std::make_unique<RunningSystemState>(guardians_, std::move(on_unknown_));
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

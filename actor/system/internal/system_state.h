@@ -11,8 +11,8 @@
 // A guardian is a reference and a flag. The state does not own the actors.
 //
 // Thread safety: a booting state belongs to one thread; any thread may use a running state.
-#ifndef FRAKTOR_ACTOR_SYSTEM_SYSTEM_STATE_H_
-#define FRAKTOR_ACTOR_SYSTEM_SYSTEM_STATE_H_
+#ifndef FRAKTOR_ACTOR_SYSTEM_INTERNAL_SYSTEM_STATE_H_
+#define FRAKTOR_ACTOR_SYSTEM_INTERNAL_SYSTEM_STATE_H_
 
 #include <array>
 #include <atomic>
@@ -31,6 +31,8 @@
 
 namespace fraktor::inline v0 {
 
+namespace actor_internal {
+
 enum class GuardianKind : uint8_t { kRoot, kUser, kSystem };
 inline constexpr size_t kGuardianKinds = 3;
 std::string_view NameOf(GuardianKind kind);
@@ -39,11 +41,16 @@ std::string_view NameOf(GuardianKind kind);
 enum class BootstrapErrorKind : uint8_t {
   kMissingGuardian = 0,  // Detail "guardian".
 };
+
+}  // namespace actor_internal
+
 template <>
-struct ErrorKindTraits<BootstrapErrorKind> {
+struct ErrorKindTraits<actor_internal::BootstrapErrorKind> {
   static constexpr std::string_view kTypeUrl = "fraktor.dev/error/bootstrap";
-  static constexpr BootstrapErrorKind kLast = BootstrapErrorKind::kMissingGuardian;
+  static constexpr auto kLast = actor_internal::BootstrapErrorKind::kMissingGuardian;
 };
+
+namespace actor_internal {
 
 // The error of a system that boots, or whose boot failed: ActorErrorKind::kSystemNotBootstrapped.
 absl::Status SystemNotBootstrapped(std::string_view why);
@@ -86,6 +93,7 @@ class BootingSystemState {
   UnknownGuardian on_unknown_;
 };
 
+}  // namespace actor_internal
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_SYSTEM_STATE_H_
+#endif  // FRAKTOR_ACTOR_SYSTEM_INTERNAL_SYSTEM_STATE_H_
