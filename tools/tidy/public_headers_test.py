@@ -42,6 +42,20 @@ class PublicHeadersTest(unittest.TestCase):
         self.assertEqual(_hidden('fraktor_cc_library(name = "a", testonly = True, hdrs = ["a.h"])\n'), [])
         self.assertEqual(_hidden("", header="store/a/a.h"), [])
 
+    def test_compares_the_page_of_headers(self):
+        build = f'fraktor_cc_library(name = "a", hdrs = ["a.h"], {_PUBLIC})\n'
+        build += 'fraktor_cc_library(name = "b", testonly = True, hdrs = ["b.h"])\n'
+        files = {"actor/a/BUILD.bazel": build, "actor/a/a.h": "", "actor/a/b.h": ""}
+
+        def found(page):
+            tree = source_tree.FakeTree(files | {"docs/headers.md": page})
+            return [(entry.path, entry.line) for entry in public_headers.check_page(tree)]
+
+        self.assertEqual(found("| `actor/a/a.h` | count |\n"), [])
+        self.assertEqual(found(""), [("actor/a/a.h", 1)])
+        self.assertEqual(found("| `actor/a/a.h` | count |\n| `actor/a/a.h` | add |\n"), [("docs/headers.md", 2)])
+        self.assertEqual(found("\n| `actor/a/b.h` | test |\n| `actor/a/a.h` | count |\n"), [("docs/headers.md", 2)])
+
     def test_finds_a_public_header_without_an_example(self):
         public = f'fraktor_cc_library(name = "b", hdrs = ["b.h"], {_PUBLIC})\n'
         found = _without_example(public, "// B: counts.\n#ifndef B_H_\n")

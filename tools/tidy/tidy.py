@@ -50,6 +50,7 @@ COUNTED = {
     "internal_headers": internal_headers.check,
     "internal_names": internal_names.check,
     "public_headers": public_headers.check_visibility,
+    "header_page": public_headers.check_page,
     "direct_deps": direct_deps.check,
     "header_examples": header_examples.check,
     "public_examples": public_headers.check_examples,

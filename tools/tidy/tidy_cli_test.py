@@ -5,7 +5,7 @@ import unittest
 from tidy import source_tree
 from tidy import tidy
 
-_PAGE = {"docs/requirements.md": ""}
+_PAGE = {"docs/requirements.md": "", "docs/headers.md": ""}
 
 
 class TidyTest(unittest.TestCase):
@@ -23,6 +23,7 @@ class TidyTest(unittest.TestCase):
             "c/BUILD.bazel": 'cc_library(name = "c", hdrs = ["internal/c.h"], visibility = ["//visibility:public"])\n',
             "c/internal/c.h": "int c;\n",
             "actor/d/d.h": "",
+            "docs/headers.md": "| `actor/no.h` | do nothing |\n",
             "e/BUILD.bazel": 'cc_library(name = "e", hdrs = ["e.h"], visibility = ["//visibility:public"])\n',
             "e/e.h": "",
             "a/a.md": "[nowhere](nowhere.md)\n",
