@@ -38,7 +38,7 @@
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/timer/receive_timeout.h"
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 #include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/typed/function_actor.h"
 #include "fraktor/utils/future/future.h"
@@ -483,7 +483,7 @@ TEST(HeaderExamples, IndexedSet) {
 
 }  // namespace indexed_set
 
-namespace scheduler {
+namespace system_timers {
 
 struct Greet { std::string name; };
 class Greeter : public Actor<Greeter, Greet> {
@@ -495,21 +495,21 @@ struct Gauge {
   int updates = 0;
 };
 
-TEST(HeaderExamples, Scheduler) {
+TEST(HeaderExamples, SystemTimers) {
   Gauge gauge;
   TestKit kit;
   ActorSystem& system = kit.system();
   auto greeter = kit.Spawn<Greeter>();
-  Scheduler& scheduler = Scheduler::Of(system);
-  Cancellable reminder = scheduler.ScheduleOnce(absl::Seconds(5), greeter, Greet{"again"}).value();
-  scheduler.ScheduleAtFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
+  SystemTimers& timers = SystemTimers::Of(system);
+  Cancellable reminder = timers.StartSingle(absl::Seconds(5), greeter, Greet{"again"}).value();
+  timers.StartFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
   const bool is_off = reminder.Cancel();              // true once, and only if it has not happened yet
   kit.Advance(absl::Seconds(3));
   EXPECT_TRUE(is_off);
   EXPECT_EQ(gauge.updates, 3);
 }
 
-}  // namespace scheduler
+}  // namespace system_timers
 
 namespace receptionist {
 

@@ -16,7 +16,7 @@ cat >"$accepted" <<'CODE'
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/stash.h"
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 #include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/router/router.h"
 using namespace fraktor;
@@ -412,7 +412,7 @@ absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef
   timers.StartSingle("b", PoisonPill{}, absl::Seconds(1)).IgnoreError();
   Timers(untyped).StartSingle("c", 5, absl::Seconds(1)).IgnoreError();
   (void)GracefulStop(system, greeter, absl::Seconds(1));
-  Scheduler::Of(system).ScheduleOnce(absl::Seconds(1), greeter, Greet{}).IgnoreError();
+  SystemTimers::Of(system).StartSingle(absl::Seconds(1), greeter, Greet{}).IgnoreError();
   return Timers(context).StartFixedRate("d", Greet{}, {.period = absl::Seconds(1)});
 }'
 check "a message that is forwarded to one who does not handle it" '
@@ -430,9 +430,9 @@ void F(TypedContext<Greet>& context) { Timers(context).StartSingle("t", Part{}, 
 check "a periodic timer whose message the actor does not handle" '
 void F(TypedContext<Greet>& context) { Timers(context).StartFixedDelay("t", Part{}, {}).IgnoreError(); }' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
-check "a message that is scheduled for one who does not handle it" '
+check "a delayed message to an actor that does not handle it" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) {
-  Scheduler::Of(system).ScheduleOnce(absl::Seconds(1), greeter, Part{}).IgnoreError();
+  SystemTimers::Of(system).StartSingle(absl::Seconds(1), greeter, Part{}).IgnoreError();
 }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a last message that the actor does not handle" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) {
