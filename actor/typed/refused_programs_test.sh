@@ -74,7 +74,7 @@ check "an actor without a handler that it promises" '
 struct Silent : Actor<Silent, Greet, Part> {
   Greeted On(Context&, const Greet&) { return {}; }
 };
-void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' "ActorDoesNotHandle" "Silent" "Part"
+void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' "ActorDoesNotHandle<Silent, Part, " "AddPublic<" "handler::On" "TypedContext<Greet, Part>"
 named="write its own name there, as in"
 check "an actor that names another class as itself" '
 struct Copied : Actor<Greeter, Part> {
@@ -93,7 +93,7 @@ check "a reference that is widened" '
 TypedRef<Greet, Part> F(TypedRef<Greet> narrow) { return narrow; }' "TypedRef"
 check "a behaviour that lacks a handler" '
 struct Half { Greeted On(TypedContext<Greet, Part>&, const Greet&) { return {}; } };
-void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle" "Half" "Part"
+void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle<Half, Part, " "AddPublic<"
 
 check "handlers of numbers" '
 enum class Level { kLow };
@@ -118,7 +118,7 @@ check "a number that the handler of another would get" '
 struct Converts : Actor<Converts, int, double> {
   void On(Context&, double) {}
 };
-void F(ActorSystem& system) { system.Spawn<Converts>("converts"); }' "ActorDoesNotHandle<Converts, int>"
+void F(ActorSystem& system) { system.Spawn<Converts>("converts"); }' "ActorDoesNotHandle<Converts, int, "
 
 # The reply
 
@@ -177,37 +177,38 @@ void F(ActorSystem& system, ActorRef saver) {
   (void)system.AskAndWait<absl::Status>(saver, Part{}, absl::Seconds(1));
 }' \
   "AskAndWait<R>" "Done"
+says_what_to_return=("HandlerReturnsNoReply<Mute, Greet, " "ReturnOneOf<Greeted, " "Deferred<Greeted>, " "Forwarded<Greeted>")
 check "a handler that promises a reply and returns void" '
 struct Mute : Actor<Mute, Greet> {
   void On(Context&, const Greet&) {}
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a coroutine that promises a reply and returns nothing" '
 struct Mute : Actor<Mute, Greet> {
   Task<> On(Context&, Greet) { co_return; }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a handler that promises a reply and returns a Status" '
 struct Mute : Actor<Mute, Greet> {
   absl::Status On(Context&, const Greet&) { return absl::OkStatus(); }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a coroutine that promises a reply and returns a Status" '
 struct Mute : Actor<Mute, Greet> {
   Task<absl::Status> On(Context&, Greet) { co_return absl::OkStatus(); }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "an interleaving coroutine that promises a reply and returns nothing" '
 struct Mute : Actor<Mute, Greet> {
   InterleavingTask<> On(Context&, Greet) { co_return; }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a behaviour that promises a reply and returns a Status" '
 struct Mute { absl::Status On(TypedContext<Greet>&, const Greet&) { return absl::OkStatus(); } };
-void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "${says_what_to_return[@]}"
 check "a behaviour that promises a reply and returns void" '
 struct Mute { void On(TypedContext<Greet>&, const Greet&) {} };
-void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "${says_what_to_return[@]}"
 deferred="a handler that stashes its message replies later: let it return Deferred<Reply>"
 check "a handler that stashes its message and returns a StatusOr" '
 struct Early : Actor<Early, Greet> {
@@ -229,6 +230,38 @@ struct Liar : Actor<Liar, Greet> {
   TypedRef<Quiz> quiz;
 };
 void F(ActorSystem& system) { system.Spawn<Liar>("liar"); }' "Forwarded<Greeted>"
+check "a message that is forwarded to an actor that owes no reply" '
+struct Liar : Actor<Liar, Greet> {
+  Forwarded<Greeted> On(Context& context, const Greet&) { return context.Forward(part, Part{}); }
+  TypedRef<Part> part;
+};' "TheRecipientOwesNoReply<Part>" "Forwarded<Greeted>"
+check "a message that is forwarded to an actor that owes no reply, as a deferred reply" '
+struct Liar : Actor<Liar, Greet> {
+  Deferred<Greeted> On(Context& context, const Greet&) { return context.Forward(part, Part{}); }
+  TypedRef<Part> part;
+};' "TheRecipientOwesNoReply<Part>" "Deferred<Greeted>"
+check "a handler that returns what it forwards, to an actor that owes no reply" '
+struct Mute : Actor<Mute, Greet> {
+  auto On(Context& context, const Greet&) { return context.Forward(part, Part{}); }
+  TypedRef<Part> part;
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
+check "a handler that returns a Forwarded without a Forward" '
+struct Liar : Actor<Liar, Greet> {
+  Forwarded<Greeted> On(Context&, const Greet&) { return {}; }
+};' "Forwarded"
+check "messages that are forwarded to actors whose replies are not known" '
+struct Late : Actor<Late, Greet> {
+  Deferred<Greeted> On(Context& context, const Greet& greet) { return context.Forward(any, greet); }
+  ActorRef any;
+};
+struct Through : Actor<Through, Greet, Part> {
+  Forwarded<Greeted> On(Context& context, const Greet& greet) { return context.Forward(any, greet); }
+  auto On(Context& context, const Part& part) { return context.Forward(parts, part); }
+  ActorRef any;
+  TypedRef<Part> parts;
+};
+void F(ActorSystem& system) { system.Spawn<Through>("through"), system.Spawn<Late>("late"); }'
 check "an adapter whose result the actor does not handle" '
 void F(TypedContext<Part>& context) { context.Adapt<Greeted>([](const Greeted&) { return Greet{}; }); }' \
   "ThisReferenceDoesNotTake<Greet, " "ItTakes<Part>"

@@ -195,23 +195,24 @@ class TypedContext : public ActorContext {
   void Unwatch(TypedRef<Os...> actor) {
     ActorContext::Unwatch(actor.untyped());
   }
-  // As ActorContext::Forward. A handler may return the result: then the recipient replies.
+  // As ActorContext::Forward. A handler may return the result: then the recipient replies. For a
+  // typed recipient, that compiles only if the message declares the Reply that the handler owes.
   Forwarded<void> Forward(ActorRef to) {
     ActorContext::Forward(to);
-    return {};
+    return Forwarded<void>();
   }
   template <class M>
   Forwarded<void> Forward(ActorRef to, M&& message) {
     ActorContext::Forward(to, std::forward<M>(message));
-    return {};
+    return Forwarded<void>();
   }
   template <class... Os, class M>
-  Forwarded<typed_internal::DeclaredReply<M>> Forward(TypedRef<Os...> to, M&& message) {
+  typed_internal::ForwardedFor<M> Forward(TypedRef<Os...> to, M&& message) {
     TypedRef<Os...>::template Check<M>();
     if constexpr (TypedRef<Os...>::template Handles<M>()) {
       ActorContext::Forward(to.untyped(), std::forward<M>(message));
     }
-    return {};
+    return typed_internal::ForwardedFor<M>();
   }
 
   // Lets this actor receive messages of type F, which it does not handle. `adapt(F)` returns a
