@@ -85,7 +85,7 @@ class ActorContext {
   }
 
   // The same. ResourceExhausted if the target's mailbox is full and its overflow policy rejects the
-  // message.
+  // message; NotFound if the target is no one or has ended. See mailing.h for further errors.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
     return here("TryTell").TryTell(to, std::forward<M>(message));

@@ -440,6 +440,25 @@ TEST_F(RouterTest, TailChoppingFailsTheAskIfACopyThrows) {
   EXPECT_EQ(book_.starts, 4);
 }
 
+// A copy that throws fails the message, and not its sender.
+TEST_F(RouterTest, ACopyThatThrowsIsADeadLetterAndDoesNotThrowOutOfTell) {
+  for (const RouterStrategy& strategy : {RouterStrategy::Broadcasting(), RouterStrategy::ScatterGather()}) {
+    const ActorRef router = SpawnPool({.strategy = strategy, .size = 3});
+    const uint64_t lost = system_->dead_letters().total();
+    Fragile::copies = 0;
+    Fragile::allowed = 0;
+    absl::StatusOr<Answer> answer;
+    EXPECT_NO_THROW(answer = system_->AskAndWait<Answer>(router, Fragile{}, absl::Seconds(60)));
+    EXPECT_NE(answer.status().message().find("no copy"), absl::string_view::npos) << answer.status();
+    EXPECT_GT(system_->dead_letters().total(), lost);
+  }
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 3});
+  EXPECT_NO_THROW(Tell(router, Fragile{}));
+  const absl::Status tried = TryTell(router, Fragile{});
+  EXPECT_EQ(tried.code(), absl::StatusCode::kInternal);
+  EXPECT_NE(tried.message().find("no copy"), absl::string_view::npos) << tried;
+}
+
 // Asks by telling, and gets an answer that cannot be copied.
 class AnswersFragile final : public ActorInstance {
  public:

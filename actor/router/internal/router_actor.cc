@@ -216,10 +216,9 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
     // PublishChanges has done it already.
   } else if (message.Is<ResizePool>()) {
     Resize(context);
-  } else if (const auto* failed = message.TryAs<RoutingLogicFailed>()) {
-    Warn(context,
-         absl::StrCat("the routing logic failed, for ", failed->failures,
-                      " messages so far, and they became dead letters; the last time ", ToAbsl(failed->reason)));
+  } else if (const auto* failed = message.TryAs<RoutingFailed>()) {
+    Warn(context, absl::StrCat(failed->part, " failed, for ", failed->failures,
+                               " messages so far, and they became dead letters; the last time ", failed->reason));
   } else if (auto* const routed = message.TryAs<RouteInTurn>()) {
     RouteInMyTurn(context, message.sender(), std::move(routed->envelope));
   } else if (const auto* terminated = message.TryAs<Terminated>()) {
