@@ -1,5 +1,6 @@
-// The examples that the public headers of actor/ begin with, so that they compile, and most of them run. header_examples
-// in snippets_test holds the two together: each paragraph of an example stands here, line by line.
+// The examples that the public headers of actor/ begin with, so that they compile, and most of them
+// run. header_examples in snippets_test holds the two together: each paragraph of an example stands
+// here, line by line.
 #include <pthread.h>
 
 #include <memory>
@@ -519,14 +520,18 @@ const ServiceKey<Print> kPrinters("printers");
 
 class Printer : public Actor<Printer, Print> {
  public:
-  void PreStart(Context& context) { Receptionist::Of(context.system()).Register(kPrinters, context.self()); }
+  absl::Status PreStart(Context& context) {
+    return Receptionist::Of(context.system()).Register(kPrinters, context.self());
+  }
   Done On(Context&, const Print&) { return {}; }
 };
 
 // Gets a Listing at once, and another one after each change.
 class Office : public Actor<Office, Listing<Print>> {
  public:
-  void PreStart(Context& context) { Receptionist::Of(context.system()).Subscribe(kPrinters, context.self()); }
+  absl::Status PreStart(Context& context) {
+    return Receptionist::Of(context.system()).Subscribe(kPrinters, context.self());
+  }
   void On(Context&, const Listing<Print>& listing) { printers_ = listing.services; }
 
  private:

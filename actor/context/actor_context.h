@@ -41,6 +41,7 @@
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/stoppable_task.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -178,6 +179,16 @@ class ActorContext {
   template <class Make>
   requires std::is_invocable_r_v<Task<void>, Make&> absl::Status Run(Make make) {
     return Run(actor_internal::RunKept(std::move(make)));
+  }
+  // Both with a stop token: a request to stop ends the coroutine at its present co_await, in a turn
+  // of the actor. That is no failure. Cancelled if the stop was requested before the call.
+  absl::Status Run(Task<void> task, std::stop_token stop) {
+    if (stop.stop_requested()) return absl::CancelledError("Run: a stop was requested before the task began");
+    return Run(RunUntilStopped(std::move(task), std::move(stop)));
+  }
+  template <class Make>
+  requires std::is_invocable_r_v<Task<void>, Make&> absl::Status Run(Make make, std::stop_token stop) {
+    return Run(actor_internal::RunKept(std::move(make)), std::move(stop));
   }
 
   // Replies to the current message.

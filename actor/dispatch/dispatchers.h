@@ -56,7 +56,8 @@ using actor_internal::WorkerStall;
 using DispatcherOptions = actor_internal::WorkerExecutorOptions;
 
 struct DispatchersOptions {
-  actor_internal::WorkerExecutorOptions default_pool = {.name = "default", .workers = 2};
+  // Without a number of workers it has two. ActorSystem gives it that of its own options.
+  actor_internal::WorkerExecutorOptions default_pool = {.name = "default"};
   // The system pool and pinned actors take no guests, even if `takes_guests` is set: guests run
   // actors of the default pool.
   actor_internal::WorkerExecutorOptions system_pool = {.name = "system", .workers = 1};

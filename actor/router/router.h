@@ -103,7 +103,8 @@ absl::StatusOr<Ref> Typed(const absl::StatusOr<ActorRef>& spawned) {
 
 // Spawns a pool of typed actors A(args...). `at` is a system, or a context in a turn of its actor.
 // SpawnPool throws SpawnError; TrySpawnPool returns its status. Errors: those of MakePool and of
-// ActorContext::TrySpawn.
+// ActorContext::TrySpawn, for the pool and for each of its first routees. After an error of a
+// routee the pool and its routees end, and the name is free when they have.
 template <class A, class At, class... Args>
 absl::StatusOr<RefOf<A>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name = {}, Args&&... args) {
   const PropsPtr routee = typed_internal::MakePropsOf<A>(std::forward<Args>(args)...);

@@ -328,16 +328,22 @@ TEST_F(RoutingLogicTest, EndsWithItsLastRouterAndRecipe) {
   EXPECT_EQ(living_.load(), 0);
 }
 
-// A pool whose routees cannot be spawned does not start, and has no PostStop.
+// The spawn of a pool whose routees cannot be spawned fails with their error. The pool ends.
 TEST_F(RoutingLogicTest, EndsWithARouterThatCannotStart) {
   {
     const PropsPtr props = MakePool({.strategy = RouterStrategy::Using<CountedLogic>(&living_), .size = 2},
                                     *MakeTypedProps<Clerk>({.dispatcher = "missing"}, &diary_))
                                .value();
-    const ActorRef router = kit_.Spawn(*props);
+    const absl::Status refused = kit_.system().TrySpawn(*props, "clerks").status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(refused.message().find("routee 1 of 2 of a pool: no dispatcher has the name \"missing\""),
+              absl::string_view::npos)
+        << refused;
     kit_.Settle();
-    EXPECT_FALSE(kit_.IsAlive(router));
     EXPECT_EQ(living_.load(), 1);
+    EXPECT_EQ(Warnings(""), 0u) << "the spawner has the error; it is no failure of an actor";
+    EXPECT_TRUE(SpawnPool<Clerk>(kit_.system(), {.size = 1}, "clerks", &diary_).untyped().IsCurrent())
+        << "the name is free again";
   }
   EXPECT_EQ(living_.load(), 0);
 }

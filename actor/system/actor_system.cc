@@ -133,6 +133,12 @@ absl::Status ActorSystemOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("ActorSystemOptions.workers is ", workers, "; it is 0 (as many as there are cores) or more"));
   }
+  if (const std::optional<int> pool = scheduler.dispatchers.default_pool.workers;
+      workers > 0 && pool.value_or(workers) != workers) {
+    return absl::InvalidArgumentError(absl::StrCat("ActorSystemOptions.workers is ", workers,
+                                                   ", but scheduler.dispatchers.default_pool.workers is ", *pool,
+                                                   "; both are the workers of the default pool: set one of them"));
+  }
   if (shutdown_timeout < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("ActorSystemOptions.shutdown_timeout is ",
                                                    absl::FormatDuration(shutdown_timeout),
@@ -340,9 +346,8 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
                            ActorPathRegistry::Create(options.config, {.uid_key = keys.Next()}));
   names = ActorNames::Make(std::move(registry), {.toolbox = *toolbox, .events = events});
   ReadyQueueSchedulerOptions scheduling = SchedulerOptionsOf(options);
-  if (options.workers == 0 && toolbox->has_threads()) {
-    scheduling.dispatchers.default_pool.workers = StdToolbox::HardwareThreads();
-  }
+  std::optional<int>& workers = scheduling.dispatchers.default_pool.workers;
+  if (!workers.has_value() && toolbox->has_threads()) workers = StdToolbox::HardwareThreads();
   FRAKTOR_ASSIGN_OR_RETURN(scheduler, ReadyQueueScheduler::Make(scheduling, *toolbox));
   tree = std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler->mailboxes(),
                                                       .dispatchers = scheduler->dispatchers(),

@@ -76,8 +76,9 @@ struct TestKitOptions {
   int threads = 0;
   // The limit of steps in virtual time for one call such as Settle or Advance. A step is one run of
   // one actor or one timer. Beyond it the test fails, and names the actors that are still busy:
-  // they never come to rest. A Simulation has an option of its own.
-  int64_t max_steps = 1'000'000;
+  // they never come to rest. An actor that always has work handles up to 64 messages in a step, so
+  // the default is a matter of a second or two. A Simulation has an option of its own.
+  int64_t max_steps = 100'000;
   // Options of the system. The kit sets `toolbox` and `log_sink`.
   ActorSystemOptions system = {};
   // Actors that do not end with the kit fail the test.

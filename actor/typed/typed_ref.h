@@ -155,6 +155,10 @@ class TypedRef {
 
   // Prints the reference as an ActorRef.
   friend std::ostream& operator<<(std::ostream& out, TypedRef ref) { return out << ref.ref_; }
+  template <class Sink>
+  friend void AbslStringify(Sink& sink, TypedRef ref) {
+    AbslStringify(sink, ref.ref_);
+  }
   friend constexpr bool operator==(TypedRef a, TypedRef b) { return a.ref_ == b.ref_; }
   template <typename H>
   friend H AbslHashValue(H state, TypedRef ref) {

@@ -156,7 +156,7 @@ RoutingPlan RouterProps::Plan() const {
 }
 
 // Runs on the thread of the spawner: as soon as the spawner has the reference, senders can route.
-void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
+absl::Status RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
   InstallRouting(&Route, &Unwrap);
   const ActorRef router = slot.ref();
   uint64_t seed = HashOfRoutingKey(tree.PathOf(router));
@@ -168,17 +168,21 @@ void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
   for (int64_t i = 0; i < size; ++i) {
     const absl::StatusOr<ActorRef> routee = tree.SpawnChildOf(router, *setup_.routee);
     if (!routee.ok()) {
-      static_cast<RouterActor*>(slot.instance)->SetStartError(routee.status());
-      break;
+      static_cast<RouterActor*>(slot.instance)->MustEnd();
+      return Annotate(routee.status(), ToStd(absl::StrCat("routee ", i + 1, " of ", size, " of a pool")));
     }
     table.routees.push_back(*routee);
   }
   if (setup_.strategy.logic() != nullptr) AttachmentOf<RoutesRelease>(ActorContext::Of(slot));
   PublishTo(table, tree, *this);
+  return absl::OkStatus();
 }
 
 absl::Status RouterActor::PreStart(ActorContext& context) {
-  FRAKTOR_RETURN_IF_ERROR(start_error_);
+  if (must_end_) {
+    context.Stop();
+    return absl::OkStatus();
+  }
   const std::vector<ActorRef>& routees = TableOf(context).routees;
   members_.insert(routees.begin(), routees.end());
   for (const ActorRef routee : routees) FRAKTOR_RETURN_IF_ERROR(context.Watch(routee));
