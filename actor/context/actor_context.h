@@ -102,13 +102,13 @@ class ActorContext {
       return OutOfTurn("AskOnReply");
     actor_internal::ActorWorker& asking = worker();
     // Makes the envelope first, since that may throw.
-    EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
+    EnvelopePtr envelope(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
-    question->set_sender(ask);
+    envelope->set_sender(ask);
     if constexpr (kIsInterceptedMessage<std::decay_t<M>>) {
-      asking.SendIntercepted(to, question.release());
+      asking.SendIntercepted(to, envelope.release());
     } else {
-      asking.Send(to, question.release());
+      asking.Send(to, envelope.release());
     }
     return ask;
   }
@@ -136,19 +136,19 @@ class ActorContext {
     if (!IsInTurn()) [[unlikely]]
       return MakeReadyFuture<R>(OutOfTurn("Ask"));
     actor_internal::ActorWorker& asking = worker();
-    EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
+    EnvelopePtr envelope(asking.Make(ActorRef(), std::forward<M>(message)));
     auto* const source = new actor_internal::AskSource<R, actor_internal::AskedBy::kActor, Explain>(
-        question->type(), timeout, asking.turn_state.running(), std::move(explain));
+        envelope->type(), timeout, asking.turn_state.running(), std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
-    if (absl::Status sent = SendAsk(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
+    if (absl::Status sent = SendAsk(asking, to, std::move(envelope), *source); !sent.ok()) [[unlikely]]
       source->Fail(std::move(sent));
     return answer;
   }
   // The same for a message that declares its reply type: `using Reply = ...`.
   template <int&... kDeduced, class Q>
-  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout) {
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& message, absl::Duration timeout) {
     actor_internal::CheckDeclaresReply<Q>();
-    return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
+    return Ask<ReplyOf<Q>>(to, std::forward<Q>(message), timeout);
   }
 
   // The same with a stop token: a requested stop cancels the future (utils/future/with_stop.h) and
@@ -158,8 +158,8 @@ class ActorContext {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));
   }
   template <int&... kDeduced, class Q>
-  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(message), timeout), std::move(stop));
   }
 
   // Returns a future that is ready after `delay`.

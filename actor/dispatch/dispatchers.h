@@ -87,7 +87,7 @@ class Dispatchers {
   // runs.
   absl::Status Start(const actor_internal::ExecutorServices& services);
   // Stops the pools one after the other: those with may_block and pinned actors first, the default
-  // pool last. Each handler that runs comes to its end. No worker runs afterwards.
+  // pool last. Waits for the handlers that run. No worker runs afterwards.
   void Stop();
 
   // Blocks until all workers sleep and no actor is ready. Returns false if that is not so after

@@ -241,7 +241,7 @@ class SystemParts {
             {.at = toolbox->WallNow(),
              .text = ToStd(absl::StrCat("the actor system \"", options.config.system_name, "\" ends, since ",
                                         tree->PathOf(guardian), " has failed: ", error.message(),
-                                        "; WhenTerminated() comes to this error. Handle it in the actor or its parent, "
+                                        "; WhenTerminated() returns this error. Handle it in the actor or its parent, "
                                         "or give the system another ActorSystemOptions.guardian_strategy"))});
   }
   absl::Status EndedBy() {
@@ -521,7 +521,7 @@ absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->types()
 
 void ActorSystem::StopObserving(ActorRef actor) { ActorTypes::StopObserving(actor); }
 
-void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
+void ActorSystem::AskFor(ActorRef to, EnvelopePtr envelope, AskCompletion& completion) {
   if (IsLeftBehind()) {
     completion.Fail(ForkedError("Ask"));
     return;
@@ -530,22 +530,22 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
   absl::Status refused = CheckAsk(lifecycle, to, completion);
   if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
     refused = Ended();
-    question->set_target_word(to.word());
-    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.any_slot(), DeadLetterReason::kShutdown);
+    envelope->set_target_word(to.word());
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), to.any_slot(), DeadLetterReason::kShutdown);
   } else if (refused.ok()) {
     const absl::StatusOr<ActorRef> promise =
         OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().promises(), *parts_->toolbox,
                        {.timeout = completion.timeout, .target = to, .completion = &completion});
     if (promise.ok()) {
       completion.promise = *promise;
-      question->set_sender(*promise);
-      SendAsItIs(to, std::move(question));
+      envelope->set_sender(*promise);
+      SendAsItIs(to, std::move(envelope));
       return;
     }
     refused = promise.status();
   } else if (completion.timeout > absl::ZeroDuration()) {
-    question->set_target_word(to.word());
-    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.any_slot(),
+    envelope->set_target_word(to.word());
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), to.any_slot(),
                            to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
   completion.Fail(std::move(refused));

@@ -224,12 +224,12 @@ class TestKit {
 
   // Asks, and waits for the reply: as ActorSystem::AskAndWait, with the patience of the kit.
   template <class Ref, class Q>
-  auto AskAndWait(const Ref& to, Q&& question) {
-    return system_->AskAndWait(to, std::forward<Q>(question), options_.patience);
+  auto AskAndWait(const Ref& to, Q&& message) {
+    return system_->AskAndWait(to, std::forward<Q>(message), options_.patience);
   }
   template <class R, class Ref, class Q>
-  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& question) {
-    return system_->AskAndWait<R>(to, std::forward<Q>(question), options_.patience);
+  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& message) {
+    return system_->AskAndWait<R>(to, std::forward<Q>(message), options_.patience);
   }
 
   // Calls `function(context)` in a turn of the actor, before the messages in its mailbox, and waits

@@ -64,7 +64,7 @@ int main() {
 }'
 check "a message that the actor does not handle" '
 void F(TypedRef<Greet> greeter) { greeter.Tell(Part{}); }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
-check "a question that the actor does not handle" '
+check "an ask that the actor does not handle" '
 struct Quiz { using Reply = int; };
 void F(ActorSystem& system, RefOf<Greeter> greeter) {
   system.AskAndWait(greeter, Quiz{}, absl::Seconds(1)).IgnoreError();
@@ -74,7 +74,8 @@ check "an actor without a handler that it promises" '
 struct Silent : Actor<Silent, Greet, Part> {
   Greeted On(Context&, const Greet&) { return {}; }
 };
-void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' "ActorDoesNotHandle<Silent, Part, " "AddPublic<" "handler::On" "TypedContext<Greet, Part>"
+void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' \
+  "ActorDoesNotHandle<Silent, Part, " "AddPublic<" "handler::On" "TypedContext<Greet, Part>"
 named="write its own name there, as in"
 check "an actor that names another class as itself" '
 struct Copied : Actor<Greeter, Part> {
@@ -151,11 +152,11 @@ absl::Status F(ActorSystem& system) {
   system.Spawn<Others>("others");
   return system.AskAndWait(system.Spawn<Saver>("saver"), Save{1}, absl::Seconds(1)).status();
 }'
-check "a Status as the Reply of a question" '
+check "a Status as the Reply of an ask" '
 struct Save { using Reply = absl::Status; };
 void F(ActorSystem& system, TypedRef<Save> saver) { (void)system.AskAndWait(saver, Save{}, absl::Seconds(1)); }' \
   "ReplyMustNotBe" "Status" "Of<Save>" "DeclareInstead<" "Done>"
-check "a Status as the Reply of a question of an actor" '
+check "a Status as the Reply of an ask of an actor" '
 struct Save { using Reply = absl::Status; };
 void F(TypedContext<Part>& context, TypedRef<Save> saver) { (void)context.Ask(saver, Save{}, absl::Seconds(1)); }' \
   "ReplyMustNotBe" "Status" "Of<Save>" "DeclareInstead<" "Done>"
@@ -177,7 +178,8 @@ void F(ActorSystem& system, ActorRef saver) {
   (void)system.AskAndWait<absl::Status>(saver, Part{}, absl::Seconds(1));
 }' \
   "AskAndWait<R>" "Done"
-says_what_to_return=("HandlerReturnsNoReply<Mute, Greet, " "ReturnOneOf<Greeted, " "Deferred<Greeted>, " "Forwarded<Greeted>")
+says_what_to_return=("HandlerReturnsNoReply<Mute, Greet, "
+  "ReturnOneOf<Greeted, " "Deferred<Greeted>, " "Forwarded<Greeted>")
 check "a handler that promises a reply and returns void" '
 struct Mute : Actor<Mute, Greet> {
   void On(Context&, const Greet&) {}
@@ -355,7 +357,7 @@ void F(ActorSystem& system) { system.Spawn<Wrong>("wrong"); }' "ActorDoesNotHand
 # Asks whose message declares no Reply
 
 no_reply="this message declares no reply type: declare \`using Reply = Answer;\`"
-check "questions whose answer is known" '
+check "asks whose reply is known" '
 Task<> F(TypedContext<Greet, Part>& context, ActorContext& untyped, TypedRef<Greet, Part> greeter) {
   auto declared = context.Ask(greeter, Greet{}, absl::Seconds(1));
   auto said = context.Ask<Greeted>(greeter, Part{}, absl::Seconds(1));
@@ -369,15 +371,15 @@ absl::Status G(ActorSystem& system, TypedRef<Greet, Part> greeter) {
   (void)system.AskAndWait<Greeted>(greeter, Part{}, absl::Seconds(1));
   return system.AskAndWait(greeter.untyped(), Greet{}, absl::Seconds(1)).status();
 }'
-check "a question without a Reply" '
+check "an ask without a Reply" '
 void F(ActorSystem& system, TypedRef<Part> part) {
   (void)system.AskAndWait(part, Part{}, absl::Seconds(1));
 }' "$no_reply"
-check "a question without a Reply, whose future is asked for" '
+check "an ask without a Reply, as a future" '
 void F(ActorSystem& system, TypedRef<Part> part) { (void)system.Ask(part, Part{}, absl::Seconds(1)); }' "$no_reply"
-check "a question without a Reply to an actor without a type" '
+check "an ask without a Reply to an actor without a type" '
 void F(ActorSystem& system, ActorRef part) { (void)system.AskAndWait(part, Part{}, absl::Seconds(1)); }' "$no_reply"
-check "a question without a Reply of an actor" '
+check "an ask without a Reply by an actor" '
 void F(TypedContext<Greet>& context, TypedRef<Part> part) {
   (void)context.Ask(part, Part{}, absl::Seconds(1));
 }' "$no_reply"
@@ -448,7 +450,7 @@ absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef
   SystemTimers::Of(system).StartSingle(absl::Seconds(1), greeter, Greet{}).IgnoreError();
   return Timers(context).StartFixedRate("d", Greet{}, {.period = absl::Seconds(1)});
 }'
-check "a message that is forwarded to one who does not handle it" '
+check "a message that is forwarded to an actor that does not handle it" '
 void F(TypedContext<Greet>& context, TypedRef<Greet> greeter) { context.Forward(greeter, Part{}); }' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a message for the end of another that the actor does not handle" '

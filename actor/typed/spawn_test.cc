@@ -167,7 +167,7 @@ TEST(Reference, PrintsItsPathSlotAndGeneration) {
   EXPECT_EQ(Printed(TypedRef<Break>()), "no one");
 }
 
-// What newer versions of Abseil pass to AbslStringify.
+// Stands for the sink that newer versions of Abseil pass to AbslStringify.
 struct FakeSink {
   void Append(std::string_view text) { out += text; }
   std::string out;

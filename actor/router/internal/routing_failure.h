@@ -1,4 +1,4 @@
-// What happens to a message when code of the program fails while the message is routed: a
+// Handles a message when code of the program fails while the message is routed: a
 // RoutingLogic, the key of the message, or the copy for one of several routees. The exception must
 // not leave Tell, because the sender is not to blame.
 #ifndef FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTING_FAILURE_H_
