@@ -127,6 +127,29 @@ RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name, co
   return spawn_internal::OrThrow(TrySpawnPool<A>(at, options, name, of_routees, std::forward<Args>(args)...));
 }
 
+// The same for routees that `factory()` makes, each at its start and again at each restart: for
+// actors whose state cannot be copied (TypedContext::Spawn).
+template <int&... kDeduced, class At, ActorFactory Factory>
+absl::StatusOr<RefOf<MadeBy<Factory>>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                                    Factory factory) {
+  return TrySpawnPool<MadeBy<Factory>>(at, options, name, typed_internal::ByFactory<Factory>{std::move(factory)});
+}
+template <int&... kDeduced, class At, ActorFactory Factory>
+RefOf<MadeBy<Factory>> SpawnPool(At& at, const PoolOptions& options, std::string_view name, Factory factory) {
+  return spawn_internal::OrThrow(TrySpawnPool(at, options, name, std::move(factory)));
+}
+template <int&... kDeduced, class At, ActorFactory Factory>
+absl::StatusOr<RefOf<MadeBy<Factory>>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                                    const SpawnOptions& of_routees, Factory factory) {
+  return TrySpawnPool<MadeBy<Factory>>(at, options, name, of_routees,
+                                       typed_internal::ByFactory<Factory>{std::move(factory)});
+}
+template <int&... kDeduced, class At, ActorFactory Factory>
+RefOf<MadeBy<Factory>> SpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                 const SpawnOptions& of_routees, Factory factory) {
+  return spawn_internal::OrThrow(TrySpawnPool(at, options, name, of_routees, std::move(factory)));
+}
+
 // Spawns a group of actors that all handle the messages Ms. SpawnGroup throws SpawnError;
 // TrySpawnGroup returns its status. Errors: those of MakeGroup and of ActorContext::TrySpawn.
 template <class At, class... Ms>

@@ -1107,6 +1107,30 @@ TEST_F(RouterTest, TypedPoolsAndGroupsAreReferencesAsAnyOther) {
   EXPECT_THROW(fraktor::SpawnPool<TypedWorker>(*system_, {.size = 0}, "bad", &book_), SpawnError);
 }
 
+// Its state cannot be copied.
+class Owner : public Actor<Owner, Question> {
+ public:
+  explicit Owner(std::unique_ptr<int> owned) : owned_(std::move(owned)) {}
+  Answer On(Context& context, const Question&) { return {context.self().untyped()}; }
+
+ private:
+  std::unique_ptr<int> owned_;
+};
+
+TEST_F(RouterTest, APoolMayHaveRouteesThatAFactoryMakes) {
+  int made = 0;
+  const auto make = [&made] { return Owner(std::make_unique<int>(++made)); };
+  const RefOf<Owner> pool = fraktor::SpawnPool(*system_, {.size = 3}, "owners", make);
+  Settle();
+  EXPECT_EQ(made, 3);
+  EXPECT_TRUE(system_->AskAndWait(pool, Question{}, absl::Seconds(1)).ok());
+  const RefOf<Owner> bounded =
+      fraktor::SpawnPool(*system_, {.size = 1}, "bounded", SpawnOptions{.mailbox = {.capacity = 1}}, make);
+  EXPECT_TRUE(bounded.TryTell(Question{}).ok());
+  EXPECT_EQ(bounded.TryTell(Question{}).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(TrySpawnPool(*system_, {.size = 0}, "none", make).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(RouterTest, TryFormsReturnTheStatusForWhichTheOthersThrow) {
   const absl::StatusOr<TypedRef<Job, Count>> pool = TrySpawnPool<TypedWorker>(*system_, {.size = 2}, "pool", &book_);
   ASSERT_TRUE(pool.ok()) << pool.status();
