@@ -8,6 +8,8 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::ErrorOfThrown;
+using actor_internal::FailRouting;
 using actor_internal::SharedSender;
 
 namespace {

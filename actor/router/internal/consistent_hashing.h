@@ -51,7 +51,7 @@ inline absl::Status TryFindRoutingKey(RoutingMapping mapping, const Envelope& me
     key = FindRoutingKey(mapping, message);
     return absl::OkStatus();
   } catch (...) {
-    return ErrorOfThrown();
+    return actor_internal::ErrorOfThrown();
   }
 }
 
@@ -62,7 +62,7 @@ inline absl::Status SendByKey(const RoutingTable& table, ActorRef router, Envelo
     RoutingMapping mapping = nullptr;
     table.Read(router.generation(), [&](const RoutingTable::View& view) { mapping = view.plan().mapping; });
     if (absl::Status found = TryFindRoutingKey(mapping, *message, key); !found.ok()) [[unlikely]]
-      return FailRouting(router, std::move(message), "the routing key", found);
+      return actor_internal::FailRouting(router, std::move(message), "the routing key", found);
   }
   ActorRef owner;
   if (key.is_there) {

@@ -16,6 +16,9 @@
 
 namespace fraktor::inline v0 {
 
+using actor_internal::ErrorOfThrown;
+using actor_internal::FailRouting;
+
 namespace {
 
 struct ReleaseRoutes {

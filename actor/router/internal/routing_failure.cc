@@ -20,11 +20,7 @@
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/strings/string_view.h"
 
-namespace fraktor::inline v0 {
-
-using actor_internal::ActorWorker;
-using actor_internal::AnswerPromise;
-using actor_internal::SystemCore;
+namespace fraktor::inline v0::actor_internal {
 
 namespace {
 
@@ -62,4 +58,4 @@ absl::Status ErrorOfThrown() {
   }
 }
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal

@@ -11,7 +11,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 
-namespace fraktor::inline v0 {
+namespace fraktor::inline v0::actor_internal {
 
 // Any thread. Makes the message a dead letter (kNoRecipient), fails the ask of its sender, and lets
 // the router log a warning: for its first failure, the second, the fourth and so on. `part` names
@@ -23,6 +23,6 @@ namespace fraktor::inline v0 {
 // Called in a handler that catches everything. Returns Internal with the text of the exception.
 [[gnu::cold]] absl::Status ErrorOfThrown();
 
-}  // namespace fraktor::inline v0
+}  // namespace fraktor::inline v0::actor_internal
 
 #endif  // FRAKTOR_ACTOR_ROUTER_INTERNAL_ROUTING_FAILURE_H_
