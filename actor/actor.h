@@ -18,7 +18,8 @@
 //   }
 //
 // More: fraktor/actor/typed/typed_actor.h (handlers and hooks),
-// fraktor/actor/system/actor_system.h, fraktor/actor/pattern/ (timers, stash, FSM, circuit
+// fraktor/actor/system/actor_system.h, fraktor/actor/system/actor_system_options.h (workers, log,
+// dispatchers, metrics), fraktor/actor/timer/ (timers), fraktor/actor/pattern/ (stash, FSM, circuit
 // breaker), fraktor/actor/router/, fraktor/actor/testkit/.
 #ifndef FRAKTOR_ACTOR_ACTOR_H_
 #define FRAKTOR_ACTOR_ACTOR_H_

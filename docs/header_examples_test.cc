@@ -1,5 +1,6 @@
-// The examples that the public headers of actor/ begin with, so that they compile, and most of them run. header_examples
-// in snippets_test holds the two together: each paragraph of an example stands here, line by line.
+// The examples that the public headers of actor/ begin with, so that they compile, and most of them
+// run. header_examples in snippets_test holds the two together: each paragraph of an example stands
+// here, line by line.
 #include <pthread.h>
 
 #include <memory>
@@ -39,7 +40,7 @@
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/timer/receive_timeout.h"
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 #include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/typed/function_actor.h"
 #include "fraktor/utils/future/future.h"
@@ -490,7 +491,7 @@ TEST(HeaderExamples, IndexedSet) {
 
 }  // namespace indexed_set
 
-namespace scheduler {
+namespace system_timers {
 
 struct Greet { std::string name; };
 class Greeter : public Actor<Greeter, Greet> {
@@ -502,21 +503,21 @@ struct Gauge {
   int updates = 0;
 };
 
-TEST(HeaderExamples, Scheduler) {
+TEST(HeaderExamples, SystemTimers) {
   Gauge gauge;
   TestKit kit;
   ActorSystem& system = kit.system();
   auto greeter = kit.Spawn<Greeter>();
-  Scheduler& scheduler = Scheduler::Of(system);
-  Cancellable reminder = scheduler.ScheduleOnce(absl::Seconds(5), greeter, Greet{"again"}).value();
-  scheduler.ScheduleAtFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
+  SystemTimers& timers = SystemTimers::Of(system);
+  Cancellable reminder = timers.StartSingle(absl::Seconds(5), greeter, Greet{"again"}).value();
+  timers.StartFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
   const bool is_off = reminder.Cancel();              // true once, and only if it has not happened yet
   kit.Advance(absl::Seconds(3));
   EXPECT_TRUE(is_off);
   EXPECT_EQ(gauge.updates, 3);
 }
 
-}  // namespace scheduler
+}  // namespace system_timers
 
 namespace receptionist {
 
@@ -526,14 +527,18 @@ const ServiceKey<Print> kPrinters("printers");
 
 class Printer : public Actor<Printer, Print> {
  public:
-  void PreStart(Context& context) { Receptionist::Of(context.system()).Register(kPrinters, context.self()); }
+  absl::Status PreStart(Context& context) {
+    return Receptionist::Of(context.system()).Register(kPrinters, context.self());
+  }
   Done On(Context&, const Print&) { return {}; }
 };
 
 // Gets a Listing at once, and another one after each change.
 class Office : public Actor<Office, Listing<Print>> {
  public:
-  void PreStart(Context& context) { Receptionist::Of(context.system()).Subscribe(kPrinters, context.self()); }
+  absl::Status PreStart(Context& context) {
+    return Receptionist::Of(context.system()).Subscribe(kPrinters, context.self());
+  }
   void On(Context&, const Listing<Print>& listing) { printers_ = listing.services; }
 
  private:

@@ -25,6 +25,7 @@
 
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/stoppable_task.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/future/when_all.h"
@@ -505,6 +506,14 @@ struct Page {};
   std::stop_source stop;
   Future<Page> page = WithStop(Fetch(url), stop.get_token());
   absl::StatusOr<Page> fetched = co_await page;          // Cancelled after stop.request_stop()
+}
+
+[[maybe_unused]] Task<void> Refresh(int) { co_return; }
+
+[[maybe_unused]] void UseRunUntilStopped(int cache) {
+  std::stop_source stop;
+  Task<void> refreshing = RunUntilStopped(Refresh(cache), stop.get_token());
+  stop.request_stop();                // Refresh ends at its present co_await
 }
 
 }  // namespace future_example

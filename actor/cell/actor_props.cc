@@ -32,7 +32,7 @@ ActorProps::ActorProps(const Layout& layout, const PropsOptions& options, bool i
       is_pooled_(FitsNode(layout.size, layout.alignment)),
       node_class_(ClassFor(layout.size)) {}
 
-void ActorProps::PrepareRouter(ActorTree& /*tree*/, ActorSlot& /*slot*/) const {}
+absl::Status ActorProps::PrepareRouter(ActorTree& /*tree*/, ActorSlot& /*slot*/) const { return absl::OkStatus(); }
 
 ActorInstance* ActorProps::Make(NodeCache& cache) const {
   void* const memory =

@@ -65,8 +65,8 @@ class ActorProps {
   // Whether messages to the actor go to its routees (see send/routed_sending.h).
   bool is_router() const { return layout_.is_router; }
   // Called by the spawner of a router, when the router has its name and its instance, and before
-  // another thread can send to it.
-  virtual void PrepareRouter(actor_internal::ActorTree& tree, actor_internal::ActorSlot& slot) const;
+  // another thread can send to it. An error is that of the spawn, and the router ends.
+  virtual absl::Status PrepareRouter(actor_internal::ActorTree& tree, actor_internal::ActorSlot& slot) const;
 
   // Makes an instance. Throws the exceptions of its constructor, and std::bad_alloc.
   ActorInstance* Make(actor_internal::NodeCache& cache) const;

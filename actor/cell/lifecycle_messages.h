@@ -27,7 +27,7 @@ inline constexpr bool kPassesMailboxLimits<PoisonPill> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<PoisonPill> = true;
 
-// The recipient fails with ActorErrorKind::kKilled when it comes to this message: the default
+// The recipient fails with ActorErrorKind::kKilled when it receives this message: the default
 // strategy stops it. A full mailbox accepts it.
 struct Kill {};
 template <>

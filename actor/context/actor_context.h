@@ -40,6 +40,7 @@
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/stoppable_task.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -89,7 +90,7 @@ class ActorContext {
   }
 
   // The same. ResourceExhausted if the target's mailbox is full and its overflow policy rejects the
-  // message.
+  // message; NotFound if the target is no one or has ended. See mailing.h for further errors.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
     return here("TryTell").TryTell(to, std::forward<M>(message));
@@ -105,14 +106,14 @@ class ActorContext {
       return OutOfTurn("AskOnReply");
     actor_internal::ActorWorker& asking = worker();
     // Makes the envelope first, since that may throw.
-    EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
+    EnvelopePtr envelope(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask,
                              actor_internal::OpenPromise(asking, {.timeout = timeout, .target = to}));
-    question->set_sender(ask);
+    envelope->set_sender(ask);
     if constexpr (kIsInterceptedMessage<std::decay_t<M>>) {
-      asking.SendIntercepted(to, question.release());
+      asking.SendIntercepted(to, envelope.release());
     } else {
-      asking.Send(to, question.release());
+      asking.Send(to, envelope.release());
     }
     return ask;
   }
@@ -140,19 +141,19 @@ class ActorContext {
     if (!IsInTurn()) [[unlikely]]
       return MakeReadyFuture<R>(OutOfTurn("Ask"));
     actor_internal::ActorWorker& asking = worker();
-    EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
+    EnvelopePtr envelope(asking.Make(ActorRef(), std::forward<M>(message)));
     auto* const source = new actor_internal::AskSource<R, actor_internal::AskedBy::kActor, Explain>(
-        question->type(), timeout, asking.turn_state.running(), std::move(explain));
+        envelope->type(), timeout, asking.turn_state.running(), std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
-    if (absl::Status sent = actor_internal::SendAsk(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
+    if (absl::Status sent = actor_internal::SendAsk(asking, to, std::move(envelope), *source); !sent.ok()) [[unlikely]]
       source->Fail(std::move(sent));
     return answer;
   }
   // The same for a message that declares its reply type: `using Reply = ...`.
   template <int&... kDeduced, class Q>
-  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout) {
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& message, absl::Duration timeout) {
     actor_internal::CheckDeclaresReply<Q>();
-    return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
+    return Ask<ReplyOf<Q>>(to, std::forward<Q>(message), timeout);
   }
 
   // The same with a stop token: a requested stop cancels the future (utils/future/with_stop.h) and
@@ -162,8 +163,8 @@ class ActorContext {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));
   }
   template <int&... kDeduced, class Q>
-  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(message), timeout), std::move(stop));
   }
 
   // Returns a future that is ready after `delay`.
@@ -183,6 +184,16 @@ class ActorContext {
   template <class Make>
   requires std::is_invocable_r_v<Task<void>, Make&> absl::Status Run(Make make) {
     return Run(actor_internal::RunKept(std::move(make)));
+  }
+  // Both with a stop token: a request to stop ends the coroutine at its present co_await, in a turn
+  // of the actor. That is no failure. Cancelled if the stop was requested before the call.
+  absl::Status Run(Task<void> task, std::stop_token stop) {
+    if (stop.stop_requested()) return absl::CancelledError("Run: a stop was requested before the task began");
+    return Run(RunUntilStopped(std::move(task), std::move(stop)));
+  }
+  template <class Make>
+  requires std::is_invocable_r_v<Task<void>, Make&> absl::Status Run(Make make, std::stop_token stop) {
+    return Run(actor_internal::RunKept(std::move(make)), std::move(stop));
   }
 
   // Replies to the current message.

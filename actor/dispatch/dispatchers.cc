@@ -22,6 +22,8 @@ using actor_internal::WorkerExecutorOptions;
 namespace {
 
 constexpr int kMostPinned = 10'000;
+// The workers of the default pool, unless the options say otherwise.
+constexpr int kDefaultWorkers = 2;
 
 absl::Status In(const char* part, const absl::Status& status) {
   if (status.ok()) return status;
@@ -59,9 +61,9 @@ absl::Status DispatchersOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(In("default_pool", default_pool.Validate()));
   FRAKTOR_RETURN_IF_ERROR(In("system_pool", system_pool.Validate()));
   FRAKTOR_RETURN_IF_ERROR(In("pinned", pinned.Validate()));
-  if (pinned.workers != 1) {
+  if (pinned.workers.value_or(1) != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("DispatchersOptions.pinned: workers is ", pinned.workers, "; a pinned actor has one thread"));
+        absl::StrCat("DispatchersOptions.pinned: workers is ", *pinned.workers, "; a pinned actor has one thread"));
   }
   if (max_pinned < 0 || max_pinned > kMostPinned) {
     return absl::InvalidArgumentError(
@@ -100,8 +102,9 @@ WorkerExecutorOptions Dispatchers::Watched(const WorkerExecutorOptions& pool) co
 
 absl::Status Dispatchers::Start(const ExecutorServices& services) {
   FRAKTOR_RETURN_IF_ERROR(options_.Validate());
-  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> users,
-                           WorkerExecutor::Start(Watched(options_.default_pool), services));
+  WorkerExecutorOptions default_pool = Watched(options_.default_pool);
+  if (!default_pool.workers.has_value()) default_pool.workers = kDefaultWorkers;
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> users, WorkerExecutor::Start(default_pool, services));
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> own,
                            WorkerExecutor::Start(WithoutGuests(Watched(options_.system_pool)), services));
   Executors named;

@@ -56,7 +56,8 @@ using actor_internal::WorkerStall;
 using DispatcherOptions = actor_internal::WorkerExecutorOptions;
 
 struct DispatchersOptions {
-  actor_internal::WorkerExecutorOptions default_pool = {.name = "default", .workers = 2};
+  // Without a number of workers it has two. ActorSystem gives it that of its own options.
+  actor_internal::WorkerExecutorOptions default_pool = {.name = "default"};
   // The system pool and pinned actors take no guests, even if `takes_guests` is set: guests run
   // actors of the default pool.
   actor_internal::WorkerExecutorOptions system_pool = {.name = "system", .workers = 1};
@@ -86,7 +87,7 @@ class Dispatchers {
   // runs.
   absl::Status Start(const actor_internal::ExecutorServices& services);
   // Stops the pools one after the other: those with may_block and pinned actors first, the default
-  // pool last. Each handler that runs comes to its end. No worker runs afterwards.
+  // pool last. Waits for the handlers that run. No worker runs afterwards.
   void Stop();
 
   // Blocks until all workers sleep and no actor is ready. Returns false if that is not so after

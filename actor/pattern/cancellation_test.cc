@@ -126,6 +126,81 @@ TEST(Cancellation, EndsATaskOfASystem) {
   EXPECT_EQ(done.Take().value(), "soup");
 }
 
+TEST(Cancellation, EndsATaskThatALambdaMakes) {
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>();
+  std::stop_source stop;
+  auto kept = std::make_shared<int>(0);
+  Future<std::string> cancelled = StartTask(
+      kit.system(), [kept, &kit, kitchen]() -> Task<std::string> { return EatAt(kit.system(), kitchen); },
+      stop.get_token());
+  kit.Settle();
+  EXPECT_FALSE(cancelled.IsReady());
+  stop.request_stop();
+  ASSERT_TRUE(cancelled.IsReady());
+  EXPECT_TRUE(absl::IsCancelled(cancelled.Take().status()));
+  kit.Settle();
+  EXPECT_EQ(kept.use_count(), 1) << "the lambda ends with its task";
+}
+
+struct Begin {
+  std::stop_token stop;
+};
+struct Diary {
+  int meals = 0;
+  int ended = 0;
+  absl::Status begun;
+};
+// Runs a task in its own turns until a stop is requested.
+class Regular : public Actor<Regular, Begin> {
+ public:
+  Regular(RefOf<Kitchen> kitchen, Diary* diary) : kitchen_(kitchen), diary_(*diary) {}
+  void On(Context& context, const Begin& begin) {
+    diary_.begun = context.Run([this, &context]() -> Task<void> { return Eat(context); }, begin.stop);
+  }
+
+ private:
+  struct CountEnd {
+    ~CountEnd() { ++diary.ended; }
+    Diary& diary;
+  };
+  Task<void> Eat(Context& context) {
+    const CountEnd end{diary_};
+    for (;;) {
+      auto asking = context.Ask(kitchen_, Order{}, absl::Hours(1));
+      auto meal = co_await asking;
+      if (meal.ok()) ++diary_.meals;
+    }
+  }
+
+  const RefOf<Kitchen> kitchen_;
+  Diary& diary_;
+};
+
+TEST(Cancellation, EndsATaskOfAnActorInItsTurn) {
+  Diary diary;
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>();
+  auto guest = kit.Spawn<Regular>(kitchen, &diary);
+  std::stop_source stop;
+  guest.Tell(Begin{stop.get_token()});
+  kit.Settle();
+  kitchen.Tell(Serve{});
+  kit.Settle();
+  EXPECT_EQ(diary.meals, 1);
+  stop.request_stop();
+  EXPECT_EQ(diary.ended, 0) << "the frames end in a turn of the actor";
+  kit.Settle();
+  EXPECT_EQ(diary.ended, 1);
+  EXPECT_TRUE(kit.IsAlive(guest.untyped())) << "a stop is no failure";
+  // The ask has ended too.
+  kit.ExpectDeadLetters<Meal>(1, [&] { kitchen.Tell(Serve{}); });
+  EXPECT_EQ(diary.meals, 1);
+  guest.Tell(Begin{stop.get_token()});
+  kit.Settle();
+  EXPECT_TRUE(absl::IsCancelled(diary.begun)) << diary.begun;
+}
+
 TEST(Cancellation, EndsTheAttemptThePauseAndFurtherAttemptsOfARetry) {
   TestKit kit;
   for (const bool waits_in_attempt : {true, false}) {

@@ -7,9 +7,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace receptionist_internal {
@@ -22,6 +24,7 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
                                              UnsubscribeFromService, FindServices, PublishChanges> {
  public:
   void On(Context& context, RegisterService&& added) {
+    if (HasEnded(added.service)) return;
     Service& service = services_[added.key];
     if (!service.numbers.emplace(added.service, next_number_).second) return;
     service.in_order.emplace(next_number_++, added.service);
@@ -34,6 +37,7 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
     Change(context, removed.key);
   }
   void On(Context& context, SubscribeToService&& added) {
+    if (HasEnded(added.subscriber)) return;
     Service& service = services_[added.key];
     if (!service.subscribers.emplace(added.subscriber, added.send).second) return;
     Join(context, added.subscriber, added.key);
@@ -110,6 +114,9 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
     }
   }
 
+  // An actor that ends later is removed when its Terminated arrives.
+  static bool HasEnded(ActorRef actor) { return !actor.IsRemote() && !actor.IsCurrent(); }
+
   // The receptionist watches an actor as long as it is registered or subscribed under any key.
   void Join(Context& context, ActorRef actor, const Key& key) {
     absl::flat_hash_map<Key, int>& keys = keys_[actor];
@@ -144,6 +151,19 @@ Receptionist::Receptionist(ActorSystem& system) : system_(system) {
   const absl::StatusOr<ActorRef> actor =
       system.TrySpawnSystemActor(TypedPropsOf<receptionist_internal::ReceptionistActor>(), "receptionist");
   if (actor.ok()) actor_ = *actor;
+}
+
+absl::Status Receptionist::Check(std::string_view call, std::string_view key, ActorRef actor) const {
+  if (actor.IsNoOne()) {
+    return absl::InvalidArgumentError(absl::StrCat(ToAbsl(call), "(\"", ToAbsl(key),
+                                                   "\") got a reference to no one, such as a default TypedRef; pass "
+                                                   "the reference of an actor"));
+  }
+  if (actor_.IsNoOne()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(ToAbsl(call), "(\"", ToAbsl(key), "\"): the actor system is ending, and has no receptionist"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace fraktor::inline v0

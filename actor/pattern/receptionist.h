@@ -4,14 +4,18 @@
 //
 //   class Printer : public Actor<Printer, Print> {
 //    public:
-//     void PreStart(Context& context) { Receptionist::Of(context.system()).Register(kPrinters, context.self()); }
+//     absl::Status PreStart(Context& context) {
+//       return Receptionist::Of(context.system()).Register(kPrinters, context.self());
+//     }
 //     Done On(Context&, const Print&) { return {}; }
 //   };
 //
 //   // Gets a Listing at once, and another one after each change.
 //   class Office : public Actor<Office, Listing<Print>> {
 //    public:
-//     void PreStart(Context& context) { Receptionist::Of(context.system()).Subscribe(kPrinters, context.self()); }
+//     absl::Status PreStart(Context& context) {
+//       return Receptionist::Of(context.system()).Subscribe(kPrinters, context.self());
+//     }
 //     void On(Context&, const Listing<Print>& listing) { printers_ = listing.services; }
 //
 //    private:
@@ -22,7 +26,8 @@
 //
 // A key is a name and the messages of the service: the same name with other messages is another
 // key. An actor may register under many keys. The receptionist watches registered and subscribed
-// actors, and removes them when they end. Registering or subscribing again changes nothing.
+// actors, and removes them when they end; at once, if they have ended before. Registering or
+// subscribing again changes nothing.
 //
 // The receptionist is an actor, /system/receptionist, of this system only. Calls are messages to
 // it, so those of one thread or actor keep their order: a Find after a Register sees it. Changes
@@ -40,6 +45,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/message_type.h"
@@ -136,25 +142,30 @@ class Receptionist {
 
   explicit Receptionist(ActorSystem& system);
 
-  // The key decides the type: an actor that takes more messages can register too.
+  // The key decides the type: an actor that takes more messages can register too. InvalidArgument
+  // for a reference to no one; FailedPrecondition if the system was ending at the first call of Of.
   template <class... Ms>
-  void Register(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Ms...>> service) {
+  absl::Status Register(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Ms...>> service) {
+    if (absl::Status valid = Check("Register", key.name(), service.untyped()); !valid.ok()) return valid;
     Tell(actor_, receptionist_internal::RegisterService{receptionist_internal::KeyOf(key), service.untyped()});
+    return absl::OkStatus();
   }
   template <class... Ms>
   void Deregister(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Ms...>> service) {
     Tell(actor_, receptionist_internal::DeregisterService{receptionist_internal::KeyOf(key), service.untyped()});
   }
 
-  // The subscriber gets the present Listing, and a new one after each change.
+  // The subscriber gets the present Listing, and a new one after each change. Errors as above.
   template <class... Ms>
-  void Subscribe(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Listing<Ms...>>> subscriber) {
+  absl::Status Subscribe(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Listing<Ms...>>> subscriber) {
+    if (absl::Status valid = Check("Subscribe", key.name(), subscriber.untyped()); !valid.ok()) return valid;
     Tell(actor_, receptionist_internal::SubscribeToService{
                      .key = receptionist_internal::KeyOf(key),
                      .subscriber = subscriber.untyped(),
                      .send = [](ActorRef to, std::string_view name, const std::vector<ActorRef>& services) {
                        Tell(to, receptionist_internal::MakeListing<Ms...>(name, services));
                      }});
+    return absl::OkStatus();
   }
   template <class... Ms>
   void Unsubscribe(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Listing<Ms...>>> subscriber) {
@@ -175,6 +186,8 @@ class Receptionist {
   }
 
  private:
+  absl::Status Check(std::string_view call, std::string_view key, ActorRef actor) const;
+
   ActorSystem& system_;
   // No one if the system was ending at the first call of Of.
   ActorRef actor_;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -57,21 +58,21 @@ TEST_F(ReceptionistTest, FindsWhoIsRegisteredInOrder) {
   EXPECT_EQ(Find(key_), Printers());
   const RefOf<Printer> a = kit_.SpawnNamed<Printer>("a");
   const RefOf<Printer> b = kit_.SpawnNamed<Printer>("b");
-  receptionist().Register(key_, b);
-  receptionist().Register(key_, a);
-  receptionist().Register(key_, b);
+  ASSERT_TRUE(receptionist().Register(key_, b).ok());
+  ASSERT_TRUE(receptionist().Register(key_, a).ok());
+  ASSERT_TRUE(receptionist().Register(key_, b).ok());
   EXPECT_EQ(Find(key_), Printers({b, a}));
   receptionist().Deregister(key_, b);
   receptionist().Deregister(key_, b);
   EXPECT_EQ(Find(key_), Printers({a}));
-  receptionist().Register(key_, b);
+  ASSERT_TRUE(receptionist().Register(key_, b).ok());
   EXPECT_EQ(Find(key_), Printers({a, b}));
 }
 
 TEST_F(ReceptionistTest, TellsKeysOfOtherNamesAndMessagesApart) {
   const RefOf<Printer> a = kit_.Spawn<Printer>();
-  receptionist().Register(ServiceKey<Scan>("printers"), a);
-  receptionist().Register(ServiceKey<Print>("others"), a);
+  ASSERT_TRUE(receptionist().Register(ServiceKey<Scan>("printers"), a).ok());
+  ASSERT_TRUE(receptionist().Register(ServiceKey<Print>("others"), a).ok());
   EXPECT_EQ(Find(key_), Printers());
   EXPECT_EQ(Find(ServiceKey<Print>("others")), Printers({a}));
 }
@@ -80,31 +81,55 @@ TEST_F(ReceptionistTest, RemovesAnActorThatEnds) {
   const RefOf<Printer> a = kit_.Spawn<Printer>();
   const RefOf<Printer> b = kit_.Spawn<Printer>();
   const ServiceKey<Print> other("others");
-  for (const auto& printer : {a, b}) receptionist().Register(key_, printer);
-  receptionist().Register(other, a);
+  for (const auto& printer : {a, b}) ASSERT_TRUE(receptionist().Register(key_, printer).ok());
+  ASSERT_TRUE(receptionist().Register(other, a).ok());
   kit_.Settle();
   kit_.system().Stop(a);
   kit_.Settle();
   EXPECT_EQ(Find(key_), Printers({b}));
   EXPECT_EQ(Find(other), Printers());
-  // One that has ended before is never found.
-  receptionist().Register(key_, a);
-  kit_.Settle();
   EXPECT_EQ(Find(key_), Printers({b}));
+}
+
+TEST_F(ReceptionistTest, NeverListsAnActorThatHasEndedBefore) {
+  auto probe = kit_.Probe<Listing<Print>>();
+  ASSERT_TRUE(receptionist().Subscribe(key_, probe.ref()).ok());
+  EXPECT_EQ(Expect(probe), Printers());
+  const RefOf<Printer> ended = kit_.Spawn<Printer>();
+  const RefOf<Printer> living = kit_.Spawn<Printer>();
+  kit_.system().Stop(ended);
+  kit_.Settle();
+  ASSERT_TRUE(receptionist().Register(key_, ended).ok());
+  probe.ExpectNoMessage();
+  ASSERT_TRUE(receptionist().Register(key_, living).ok());
+  EXPECT_EQ(Expect(probe), Printers({living}));
+  EXPECT_EQ(Find(key_), Printers({living}));
+}
+
+TEST_F(ReceptionistTest, RefusesAReferenceToNoOne) {
+  const absl::Status registered = receptionist().Register(key_, TypedRef<Print>());
+  EXPECT_EQ(registered.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(registered.message(),
+            "Register(\"printers\") got a reference to no one, such as a default TypedRef; pass the reference of an "
+            "actor");
+  const absl::Status subscribed = receptionist().Subscribe(key_, TypedRef<Listing<Print>>());
+  EXPECT_EQ(subscribed.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(subscribed.message().find("Subscribe(\"printers\")"), absl::string_view::npos) << subscribed;
+  EXPECT_EQ(Find(key_), Printers());
 }
 
 TEST_F(ReceptionistTest, TellsSubscribersOfEachChange) {
   auto probe = kit_.Probe<Listing<Print>>();
   const RefOf<Printer> a = kit_.Spawn<Printer>();
   const RefOf<Printer> b = kit_.Spawn<Printer>();
-  receptionist().Subscribe(key_, probe.ref());
+  ASSERT_TRUE(receptionist().Subscribe(key_, probe.ref()).ok());
   EXPECT_EQ(Expect(probe), Printers());
-  receptionist().Subscribe(key_, probe.ref());
+  ASSERT_TRUE(receptionist().Subscribe(key_, probe.ref()).ok());
   probe.ExpectNoMessage();
-  receptionist().Register(key_, a);
-  receptionist().Register(key_, b);
+  ASSERT_TRUE(receptionist().Register(key_, a).ok());
+  ASSERT_TRUE(receptionist().Register(key_, b).ok());
   EXPECT_EQ(Expect(probe), Printers({a, b})) << "changes that come together are one listing";
-  receptionist().Register(key_, b);
+  ASSERT_TRUE(receptionist().Register(key_, b).ok());
   probe.ExpectNoMessage();
   kit_.system().Stop(a);
   EXPECT_EQ(Expect(probe), Printers({b}));
@@ -120,8 +145,8 @@ class Peer : public Actor<Peer, Print, Listing<Print>> {
   explicit Peer(const ServiceKey<Print>& key, size_t* heard) : key_(key), heard_(*heard) {}
   void PreStart(Context& context) {
     Receptionist& receptionist = Receptionist::Of(context.system());
-    receptionist.Register(key_, context.self());
-    receptionist.Subscribe(key_, context.self());
+    ASSERT_TRUE(receptionist.Register(key_, context.self()).ok());
+    ASSERT_TRUE(receptionist.Subscribe(key_, context.self()).ok());
   }
   Done On(Context&, const Print&) { return {}; }
   void On(Context&, const Listing<Print>& listing) { heard_ = listing.services.size(); }
@@ -146,7 +171,7 @@ TEST_F(ReceptionistTest, LetsAServiceSubscribeToItsOwnKey) {
   kit_.system().Stop(peer);
   kit_.ExpectDeadLetters<Listing<Print>>(0, [&] {
     kit_.Settle();
-    receptionist().Register(key_, kit_.Spawn<Printer>());
+    ASSERT_TRUE(receptionist().Register(key_, kit_.Spawn<Printer>()).ok());
   });
   EXPECT_EQ(heard, 1u) << "one that has ended is no subscriber";
   EXPECT_EQ(other_heard, 2u);
@@ -159,7 +184,7 @@ TEST_F(ReceptionistTest, KeepsManyServices) {
   std::vector<RefOf<Printer>> printers;
   for (int i = 0; i < kServices; ++i) {
     printers.push_back(kit_.Spawn<Printer>());
-    receptionist().Register(key_, printers.back());
+    ASSERT_TRUE(receptionist().Register(key_, printers.back()).ok());
   }
   kit_.Settle();
   EXPECT_EQ(Find(key_).size(), static_cast<size_t>(kServices));
@@ -185,7 +210,7 @@ TEST(ReceptionistOnThreads, IsStartedOnce) {
       threads.emplace_back([&] {
         all.arrive_and_wait();
         Receptionist& receptionist = Receptionist::Of(*system);
-        receptionist.Register(key, printer);
+        EXPECT_TRUE(receptionist.Register(key, printer).ok());
         const absl::StatusOr<Listing<Print>> found = receptionist.Find(key, absl::InfiniteDuration()).Wait();
         EXPECT_TRUE(found.ok()) << found.status();
       });

@@ -101,6 +101,13 @@ Future<FutureValue<T>> StartTask(ActorSystem& system, Task<T> task, std::stop_to
   if (stop.stop_requested()) return MakeReadyFuture<FutureValue<T>>(future_internal::FutureCancelledError());
   return WithStop(StartTask(system, std::move(task)), std::move(stop));
 }
+template <class Make>
+requires(start_task_internal::kIsPlainTask<std::invoke_result_t<Make&>>) auto StartTask(ActorSystem& system, Make make,
+                                                                                        std::stop_token stop) {
+  using Started = std::invoke_result_t<Make&>;
+  return StartTask(system, start_task_internal::KeptTask(std::move(make), static_cast<Started*>(nullptr)),
+                   std::move(stop));
+}
 
 }  // namespace fraktor::inline v0
 

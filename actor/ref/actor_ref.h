@@ -45,6 +45,10 @@ class PromiseSlot;  // fraktor/actor/slot/internal/promise_slot.h
 class RemoteSlot;   // fraktor/actor/send/internal/remote_sending.h
 }  // namespace actor_internal
 
+class ActorRef;
+// The text that operator<< prints.
+std::string ToText(ActorRef ref);
+
 class ActorRef {
  public:
   // A reference to no one.
@@ -99,6 +103,11 @@ class ActorRef {
   // "pekko://shop/user/cart (slot 12, generation 5)". The path is missing if no system knows the
   // actor any more. Any thread may call it. It takes locks; do not use it on a hot path.
   friend std::ostream& operator<<(std::ostream& out, ActorRef ref);
+  // The same for absl::StrCat, absl::StrFormat and the logging of Abseil from 20230125 on.
+  template <class Sink>
+  friend void AbslStringify(Sink& sink, ActorRef ref) {
+    sink.Append(ToText(ref));
+  }
 
   friend constexpr bool operator==(ActorRef a, ActorRef b) { return a.slot_ == b.slot_ && a.word_ == b.word_; }
 

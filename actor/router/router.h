@@ -103,7 +103,8 @@ absl::StatusOr<Ref> Typed(const absl::StatusOr<ActorRef>& spawned) {
 
 // Spawns a pool of typed actors A(args...). `at` is a system, or a context in a turn of its actor.
 // SpawnPool throws SpawnError; TrySpawnPool returns its status. Errors: those of MakePool and of
-// ActorContext::TrySpawn.
+// ActorContext::TrySpawn, for the pool and for each of its first routees. After an error of a
+// routee the pool and its routees end, and the name is free when they have.
 template <class A, class At, class... Args>
 absl::StatusOr<RefOf<A>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name = {}, Args&&... args) {
   const PropsPtr routee = typed_internal::MakePropsOf<A>(std::forward<Args>(args)...);
@@ -124,6 +125,29 @@ template <class A, class At, class... Args>
 RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name, const SpawnOptions& of_routees,
                    Args&&... args) {
   return spawn_internal::OrThrow(TrySpawnPool<A>(at, options, name, of_routees, std::forward<Args>(args)...));
+}
+
+// The same for routees that `factory()` makes, each at its start and again at each restart: for
+// actors whose state cannot be copied (TypedContext::Spawn).
+template <int&... kDeduced, class At, ActorFactory Factory>
+absl::StatusOr<RefOf<MadeBy<Factory>>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                                    Factory factory) {
+  return TrySpawnPool<MadeBy<Factory>>(at, options, name, typed_internal::ByFactory<Factory>{std::move(factory)});
+}
+template <int&... kDeduced, class At, ActorFactory Factory>
+RefOf<MadeBy<Factory>> SpawnPool(At& at, const PoolOptions& options, std::string_view name, Factory factory) {
+  return spawn_internal::OrThrow(TrySpawnPool(at, options, name, std::move(factory)));
+}
+template <int&... kDeduced, class At, ActorFactory Factory>
+absl::StatusOr<RefOf<MadeBy<Factory>>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                                    const SpawnOptions& of_routees, Factory factory) {
+  return TrySpawnPool<MadeBy<Factory>>(at, options, name, of_routees,
+                                       typed_internal::ByFactory<Factory>{std::move(factory)});
+}
+template <int&... kDeduced, class At, ActorFactory Factory>
+RefOf<MadeBy<Factory>> SpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                 const SpawnOptions& of_routees, Factory factory) {
+  return spawn_internal::OrThrow(TrySpawnPool(at, options, name, of_routees, std::move(factory)));
 }
 
 // Spawns a group of actors that all handle the messages Ms. SpawnGroup throws SpawnError;

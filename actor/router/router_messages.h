@@ -77,9 +77,11 @@ struct PublishRoutees {};
 struct RouteInTurn {
   EnvelopePtr envelope;
 };
-// The RoutingLogic of the router has failed, for this many messages so far.
-struct RoutingLogicFailed {
+// Code of the program has failed while the router routed, for this many messages so far. `part`
+// names the code: "the routing logic".
+struct RoutingFailed {
   uint64_t failures = 0;
+  std::string part;
   std::string reason;
 };
 
@@ -98,13 +100,13 @@ inline constexpr bool kIsInterceptedMessage<PublishRoutees> = true;
 template <>
 inline constexpr bool kIsInterceptedMessage<RouteInTurn> = true;
 template <>
-inline constexpr bool kIsInterceptedMessage<RoutingLogicFailed> = true;
+inline constexpr bool kIsInterceptedMessage<RoutingFailed> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<ResizePool> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<PublishRoutees> = true;
 template <>
-inline constexpr bool kIsSuppressedDeadLetter<RoutingLogicFailed> = true;
+inline constexpr bool kIsSuppressedDeadLetter<RoutingFailed> = true;
 
 }  // namespace fraktor::inline v0
 

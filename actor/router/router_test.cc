@@ -446,6 +446,25 @@ TEST_F(RouterTest, TailChoppingFailsTheAskIfACopyThrows) {
   EXPECT_EQ(book_.starts, 4);
 }
 
+// A copy that throws fails the message, and not its sender.
+TEST_F(RouterTest, ACopyThatThrowsIsADeadLetterAndDoesNotThrowOutOfTell) {
+  for (const RouterStrategy& strategy : {RouterStrategy::Broadcasting(), RouterStrategy::ScatterGather()}) {
+    const ActorRef router = SpawnPool({.strategy = strategy, .size = 3});
+    const uint64_t lost = system_->dead_letters().total();
+    Fragile::copies = 0;
+    Fragile::allowed = 0;
+    absl::StatusOr<Answer> answer;
+    EXPECT_NO_THROW(answer = system_->AskAndWait<Answer>(router, Fragile{}, absl::Seconds(60)));
+    EXPECT_NE(answer.status().message().find("no copy"), absl::string_view::npos) << answer.status();
+    EXPECT_GT(system_->dead_letters().total(), lost);
+  }
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 3});
+  EXPECT_NO_THROW(Tell(router, Fragile{}));
+  const absl::Status tried = TryTell(router, Fragile{});
+  EXPECT_EQ(tried.code(), absl::StatusCode::kInternal);
+  EXPECT_NE(tried.message().find("no copy"), absl::string_view::npos) << tried;
+}
+
 // Asks by telling, and gets an answer that cannot be copied.
 class AnswersFragile final : public ActorInstance {
  public:
@@ -1092,6 +1111,30 @@ TEST_F(RouterTest, TypedPoolsAndGroupsAreReferencesAsAnyOther) {
   Settle();
   EXPECT_EQ(book_.jobs.size(), 2u);
   EXPECT_THROW(fraktor::SpawnPool<TypedWorker>(*system_, {.size = 0}, "bad", &book_), SpawnError);
+}
+
+// Its state cannot be copied.
+class Owner : public Actor<Owner, Question> {
+ public:
+  explicit Owner(std::unique_ptr<int> owned) : owned_(std::move(owned)) {}
+  Answer On(Context& context, const Question&) { return {context.self().untyped()}; }
+
+ private:
+  std::unique_ptr<int> owned_;
+};
+
+TEST_F(RouterTest, APoolMayHaveRouteesThatAFactoryMakes) {
+  int made = 0;
+  const auto make = [&made] { return Owner(std::make_unique<int>(++made)); };
+  const RefOf<Owner> pool = fraktor::SpawnPool(*system_, {.size = 3}, "owners", make);
+  Settle();
+  EXPECT_EQ(made, 3);
+  EXPECT_TRUE(system_->AskAndWait(pool, Question{}, absl::Seconds(1)).ok());
+  const RefOf<Owner> bounded =
+      fraktor::SpawnPool(*system_, {.size = 1}, "bounded", SpawnOptions{.mailbox = {.capacity = 1}}, make);
+  EXPECT_TRUE(bounded.TryTell(Question{}).ok());
+  EXPECT_EQ(bounded.TryTell(Question{}).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(TrySpawnPool(*system_, {.size = 0}, "none", make).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(RouterTest, TryFormsReturnTheStatusForWhichTheOthersThrow) {

@@ -12,6 +12,9 @@
 //
 //   PoolOptions options{.strategy = RouterStrategy::Using<FavorFirst>(), .size = 4};
 //
+// RouterStrategy, PoolOptions and SpawnPool are in router.h, the load of a routee in routee_load.h;
+// all are in the target @fraktor//actor/router.
+//
 // The router calls Choose for each message that it routes, except those that are wrapped in a
 // Broadcast. The call runs on the thread of the sender. Many threads may call it at the same time.
 // It must be fast and must not block. It may read any state that is safe to share (atomics). A

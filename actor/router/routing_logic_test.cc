@@ -59,6 +59,11 @@ struct Owned {
   std::unique_ptr<int> value;
 };
 struct Break {};
+// Its key throws.
+struct Keyless {
+  using Reply = Served;
+  uint64_t RoutingKey() const { throw std::runtime_error("no key"); }
+};
 
 struct Diary {
   // One entry for each Note, in the order in which they were handled.
@@ -66,13 +71,14 @@ struct Diary {
   int starts = 0;
 };
 
-class Clerk : public Actor<Clerk, Serve, Note, Owned, Break> {
+class Clerk : public Actor<Clerk, Serve, Note, Owned, Break, Keyless> {
  public:
   explicit Clerk(Diary* diary) : diary_(*diary) {}
   void PreStart(Context&) { ++diary_.starts; }
   Served On(Context& context, const Serve& serve) { return {context.self().untyped(), serve.number}; }
   void On(Context& context, const Note& note) { diary_.notes.emplace_back(context.self().untyped(), note.number); }
   void On(Context& context, const Owned&) { diary_.notes.emplace_back(context.self().untyped(), 0); }
+  Served On(Context& context, const Keyless&) { return {context.self().untyped(), 0}; }
   absl::Status On(Context&, const Break&) { return absl::InternalError("the clerk broke"); }
 
  private:
@@ -326,16 +332,22 @@ TEST_F(RoutingLogicTest, EndsWithItsLastRouterAndRecipe) {
   EXPECT_EQ(living_.load(), 0);
 }
 
-// A pool whose routees cannot be spawned does not start, and has no PostStop.
+// The spawn of a pool whose routees cannot be spawned fails with their error. The pool ends.
 TEST_F(RoutingLogicTest, EndsWithARouterThatCannotStart) {
   {
     const PropsPtr props = MakePool({.strategy = RouterStrategy::Using<CountedLogic>(&living_), .size = 2},
                                     *MakeTypedProps<Clerk>({.dispatcher = "missing"}, &diary_))
                                .value();
-    const ActorRef router = kit_.Spawn(*props);
+    const absl::Status refused = kit_.system().TrySpawn(*props, "clerks").status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(refused.message().find("routee 1 of 2 of a pool: no dispatcher has the name \"missing\""),
+              absl::string_view::npos)
+        << refused;
     kit_.Settle();
-    EXPECT_FALSE(kit_.IsAlive(router));
     EXPECT_EQ(living_.load(), 1);
+    EXPECT_EQ(Warnings(""), 0u) << "the spawner has the error; it is no failure of an actor";
+    EXPECT_TRUE(SpawnPool<Clerk>(kit_.system(), {.size = 1}, "clerks", &diary_).untyped().IsCurrent())
+        << "the name is free again";
   }
   EXPECT_EQ(living_.load(), 0);
 }
@@ -371,6 +383,9 @@ TEST_F(RoutingLogicTest, AnExceptionIsADeadLetterAndAnErrorForTheAsker) {
   EXPECT_TRUE(kit_.AskAndWait(clerks, Serve{2}).ok());
   EXPECT_EQ(DeadLetters(DeadLetterReason::kNoRecipient), 2u);
   EXPECT_EQ(diary_.starts, 3) << "nobody was restarted";
+  const absl::Status tried = clerks.TryTell(Serve{0});
+  EXPECT_EQ(tried.code(), absl::StatusCode::kInternal);
+  EXPECT_NE(tried.message().find("no idea"), absl::string_view::npos) << tried;
 }
 
 // An actor that sends through a router must not fail because of the router's logic.
@@ -390,6 +405,40 @@ TEST_F(RoutingLogicTest, ASenderDoesNotFailWithTheLogic) {
   kit_.Settle();
   ASSERT_EQ(diary_.notes.size(), 1u);
   EXPECT_EQ(diary_.notes[0].second, 2);
+}
+
+std::optional<uint64_t> ThrowForNotes(const Envelope& message) {
+  if (message.Is<Note>()) throw 42;
+  return std::nullopt;
+}
+
+// The key of a message and the mapping of a strategy are code of the program, which a sender runs.
+TEST_F(RoutingLogicTest, AKeyThatThrowsIsADeadLetterAndAnErrorForTheAsker) {
+  struct Forwarder : Actor<Forwarder, Note> {
+    explicit Forwarder(ClerkRef clerks) : to(clerks) {}
+    void On(Context& context, const Note& note) { context.Tell(to, note); }
+    ClerkRef to;
+  };
+  const ClerkRef clerks = SpawnClerks(RouterStrategy::ConsistentHashing({.mapping = &ThrowForNotes}), 3);
+  kit_.Settle();
+  EXPECT_NO_THROW(clerks.Tell(Keyless{}));
+  const absl::Status tried = clerks.TryTell(Keyless{});
+  EXPECT_EQ(tried.code(), absl::StatusCode::kInternal);
+  EXPECT_NE(tried.message().find("the routing key of "), absl::string_view::npos) << tried;
+  EXPECT_NE(tried.message().find("it threw an exception: no key"), absl::string_view::npos) << tried;
+  const absl::StatusOr<Served> asked = kit_.AskAndWait(clerks, Keyless{});
+  EXPECT_EQ(asked.status().code(), absl::StatusCode::kInternal);
+  EXPECT_NE(asked.status().message().find("no key"), absl::string_view::npos) << asked.status();
+  EXPECT_NO_THROW(clerks.Tell(Note{1})) << "the mapping throws";
+  const auto forwarder = kit_.Spawn<Forwarder>(clerks);
+  forwarder.Tell(Note{2});
+  kit_.Settle();
+  EXPECT_TRUE(forwarder.untyped().IsCurrent()) << "the sender does not fail";
+  EXPECT_EQ(DeadLetters(DeadLetterReason::kNoRecipient), 5u);
+  EXPECT_EQ(Warnings("the routing key failed, for "), 3u) << "for 1, 2 and 4";
+  TellKeyed(clerks, 7, Note{3});
+  kit_.Settle();
+  EXPECT_EQ(diary_.notes.size(), 1u) << "a Keyed needs no key of the message";
 }
 
 TEST_F(RoutingLogicTest, LogsFailuresLessAndLessOften) {

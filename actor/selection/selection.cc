@@ -25,6 +25,7 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/actor/tree/internal/actor_tree.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -43,6 +44,16 @@ using actor_internal::ResolvedSelection;
 using actor_internal::SharedSender;
 
 namespace {
+
+// A copy constructor that throws must not throw out of Tell.
+absl::Status TryCopy(const Envelope& message, EnvelopePtr& copy) {
+  try {
+    copy = CopyEnvelope(NodeCache::OfThisThread(), message);
+    return absl::OkStatus();
+  } catch (...) {
+    return Annotate(StatusFromException(CaptureException()), "it could not be copied for each recipient");
+  }
+}
 
 // The maximum number of actors that one selection visits. A text of a few bytes could otherwise
 // visit all actors, again and again.
@@ -192,13 +203,15 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
     return;
   }
   const Instant now = system_.toolbox().Now();
+  const bool has_recipients = !receivers.refs.empty();
+  const std::string meant = has_recipients ? ToWireText() : receivers.meant;
   const std::string from = sender.IsNoOne() ? std::string() : system_.PathOf(sender);
   AllDeadLetters letter{
       .reason = DeadLetterReason::kNoRecipient,
       .sender = from,
-      .recipient = receivers.meant,
+      .recipient = meant,
       .message = {.type_name = message->type()->name(), .type = message->type(), .message = message->payload()}};
-  if (receivers.missing.ok()) {
+  if (has_recipients) {
     letter.reason = DeadLetterReason::kNotCopyable;
     system_.dead_letters().Publish(DeadLetter{letter}, now);
   } else if (message->type()->is_suppressed()) {
@@ -221,15 +234,24 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
 void Selection::Deliver(EnvelopePtr message) const {
   Receivers receivers = Look();
   const std::vector<ActorRef>& to = receivers.refs;
-  if (to.empty() || (to.size() > 1 && !message->type()->is_copyable())) {
-    if (!to.empty()) receivers.meant = ToWireText();
-    Lose(std::move(message), receivers);
-    return;
+  if (to.empty()) return Lose(std::move(message), receivers);
+  if (to.size() > 1 && !message->type()->is_copyable()) {
+    receivers.missing = absl::FailedPreconditionError(
+        absl::StrCat("it has no copy constructor, and ", to.size(), " actors would get it"));
+    return Lose(std::move(message), receivers);
   }
   const ActorRef sender = message->sender();
   if (to.size() > 1) message->set_sender(SharedSender(sender));
   for (size_t i = 0; i < to.size(); ++i) {
-    EnvelopePtr one = i + 1 == to.size() ? std::move(message) : CopyEnvelope(NodeCache::OfThisThread(), *message);
+    EnvelopePtr one;
+    if (i + 1 == to.size()) {
+      one = std::move(message);
+    } else if (absl::Status copied = TryCopy(*message, one); !copied.ok()) {
+      // If nobody has received the ask yet, its loss fails it.
+      if (i == 0) message->set_sender(sender);
+      receivers.missing = std::move(copied);
+      return Lose(std::move(message), receivers);
+    }
     const auto* const identify = to[i].IsPromise() ? one->TryAs<Identify>() : nullptr;
     if (identify != nullptr) {
       // A promise cannot reply to Identify; it would take Identify for its reply.

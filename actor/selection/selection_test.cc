@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -470,6 +471,22 @@ TEST_F(SelectionTest, WhatCannotBeCopiedGoesToOneButNotToSeveral) {
   Select(*system_, "/user/c*").Tell(Unique{std::make_unique<int>(1)});
   EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), 1u);
   Select(*system_, "/user/c1").Tell(Unique{std::make_unique<int>(1)});
+  Settle();
+  EXPECT_EQ(system_->dead_letters().total(), 1u);
+}
+
+// A message whose copies throw.
+struct Fragile {
+  Fragile() = default;
+  Fragile(Fragile&&) noexcept = default;
+  Fragile(const Fragile&) { throw std::runtime_error("no copy"); }
+};
+
+TEST_F(SelectionTest, ACopyThatThrowsIsADeadLetterAndDoesNotThrowOutOfTell) {
+  EXPECT_NO_THROW(Select(*system_, "/user/c*").Tell(Fragile{}));
+  Settle();
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), 1u);
+  Select(*system_, "/user/c1").Tell(Fragile{});
   Settle();
   EXPECT_EQ(system_->dead_letters().total(), 1u);
 }

@@ -19,6 +19,7 @@ using actor_internal::ActorWorker;
 using actor_internal::AnswerPromise;
 using actor_internal::DispatcherTable;
 using actor_internal::ForeignMetrics;
+using actor_internal::HasNoRecipient;
 using actor_internal::NodeCache;
 using actor_internal::RouteMessage;
 using actor_internal::SendLimitedForeign;
@@ -55,13 +56,14 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t flags) {
   envelope->set_target_word(to.word() | flags);
   if (!to.IsCurrent()) {
     const bool is_answer = to.IsPromise();
-    const bool is_of_ended_system = !to.IsNoOne() && SystemCore::Of(to) == nullptr;
+    absl::Status lost = !to.IsNoOne() && SystemCore::Of(to) == nullptr
+                            ? absl::UnavailableError("the actor system of the target has ended")
+                            : HasNoRecipient(*envelope, to);
     SystemCore::LoseForeign(to, std::move(envelope),
                             to.IsNoOne() ? DeadLetterReason::kNoRecipient
                             : is_answer  ? DeadLetterReason::kLateReply
                                          : DeadLetterReason::kStopped);
-    if (is_of_ended_system) return absl::UnavailableError("the actor system of the target has ended");
-    return absl::OkStatus();
+    return lost;
   }
   if (to.IsPromise()) {
     AnswerPromise(to, envelope.release());

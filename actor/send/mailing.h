@@ -1,7 +1,7 @@
 // Tell and TryTell: send a message from any thread: a handler, a timer, or a thread of the program.
 //
 //   Tell(ref, Greet{"world"});                         // in a handler, the sender is its actor
-//   absl::Status sent = TryTell(ref, Greet{"world"});  // an error if the mailbox is full
+//   absl::Status sent = TryTell(ref, Greet{"world"});  // an error if the mailbox is full, or the actor has ended
 //
 // Tell does not fail: a message that cannot be delivered is a dead letter of the sender's system or
 // of the target's system. A thread that is no worker and sends to no one has neither; the oldest
@@ -32,8 +32,7 @@ inline constexpr uint64_t kIntercepted = uint64_t{1} << 35;
 inline constexpr uint64_t kForwarded = uint64_t{1} << 36;
 
 // Sends a user message that was made on this thread, which is no worker. Takes the envelope over.
-// `flags` are kIntercepted or 0. ResourceExhausted if the target's mailbox is full and its overflow
-// policy rejects the message.
+// `flags` are kIntercepted or 0. The errors are those of TryTell below.
 absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t flags = 0);
 
 // Any thread. Sends a user message with the flag kIntercepted. Takes the envelope over.
@@ -64,9 +63,12 @@ void Tell(ActorRef to, M&& message) {
   }
 }
 
-// The same. ResourceExhausted if the target's mailbox is full and its overflow policy rejects the
-// message. On a thread that is no worker, Unavailable if the system of the target shuts down or has
-// ended.
+// The same, with an error if the message is known to be lost. It is a dead letter then as well.
+// ResourceExhausted if the target's mailbox is full and its overflow policy rejects the message.
+// NotFound if the target is no one or has ended, or if a router has no routee for the message. On a
+// thread that is no worker, Unavailable if the system of the target shuts down or has ended. For a
+// router, the error of code of the program that routes (routing_logic.h). OK promises nothing: the
+// target may end before it handles the message.
 template <class M>
 absl::Status TryTell(ActorRef to, M&& message) {
   if (actor_internal::ActorWorker* const worker = actor_internal::ActorWorker::Current())

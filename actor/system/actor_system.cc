@@ -153,6 +153,12 @@ absl::Status ActorSystemOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("ActorSystemOptions.workers is ", workers, "; it is 0 (as many as there are cores) or more"));
   }
+  if (const std::optional<int> pool = scheduler.dispatchers.default_pool.workers;
+      workers > 0 && pool.value_or(workers) != workers) {
+    return absl::InvalidArgumentError(absl::StrCat("ActorSystemOptions.workers is ", workers,
+                                                   ", but scheduler.dispatchers.default_pool.workers is ", *pool,
+                                                   "; both are the workers of the default pool: set one of them"));
+  }
   if (shutdown_timeout < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("ActorSystemOptions.shutdown_timeout is ",
                                                    absl::FormatDuration(shutdown_timeout),
@@ -255,7 +261,7 @@ class SystemParts {
             {.at = toolbox->WallNow(),
              .text = ToStd(absl::StrCat("the actor system \"", options.config.system_name, "\" ends, since ",
                                         tree->PathOf(guardian), " has failed: ", error.message(),
-                                        "; WhenTerminated() comes to this error. Handle it in the actor or its parent, "
+                                        "; WhenTerminated() returns this error. Handle it in the actor or its parent, "
                                         "or give the system another ActorSystemOptions.guardian_strategy"))});
   }
   absl::Status EndedBy() {
@@ -360,9 +366,8 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
                            ActorPathRegistry::Create(options.config, {.uid_key = keys.Next()}));
   names = ActorNames::Make(std::move(registry), {.toolbox = *toolbox, .events = events});
   ReadyQueueSchedulerOptions scheduling = SchedulerOptionsOf(options);
-  if (options.workers == 0 && toolbox->has_threads()) {
-    scheduling.dispatchers.default_pool.workers = StdToolbox::HardwareThreads();
-  }
+  std::optional<int>& workers = scheduling.dispatchers.default_pool.workers;
+  if (!workers.has_value() && toolbox->has_threads()) workers = StdToolbox::HardwareThreads();
   FRAKTOR_ASSIGN_OR_RETURN(scheduler, ReadyQueueScheduler::Make(scheduling, *toolbox));
   tree = std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler->mailboxes(),
                                                       .dispatchers = scheduler->dispatchers(),
@@ -536,7 +541,7 @@ absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->types()
 
 void ActorSystem::StopObserving(ActorRef actor) { ActorTypes::StopObserving(actor); }
 
-void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
+void ActorSystem::AskFor(ActorRef to, EnvelopePtr envelope, AskCompletion& completion) {
   if (IsLeftBehind()) {
     completion.Fail(ForkedError("Ask"));
     return;
@@ -545,22 +550,22 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
   absl::Status refused = CheckAsk(lifecycle, to, completion);
   if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
     refused = Ended();
-    question->set_target_word(to.word());
-    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.any_slot(), DeadLetterReason::kShutdown);
+    envelope->set_target_word(to.word());
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), to.any_slot(), DeadLetterReason::kShutdown);
   } else if (refused.ok()) {
     const absl::StatusOr<ActorRef> promise =
         OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().promises(), *parts_->toolbox,
                        {.timeout = completion.timeout, .target = to, .completion = &completion});
     if (promise.ok()) {
       completion.promise = *promise;
-      question->set_sender(*promise);
-      SendAsItIs(to, std::move(question));
+      envelope->set_sender(*promise);
+      SendAsItIs(to, std::move(envelope));
       return;
     }
     refused = promise.status();
   } else if (completion.timeout > absl::ZeroDuration()) {
-    question->set_target_word(to.word());
-    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.any_slot(),
+    envelope->set_target_word(to.word());
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), to.any_slot(),
                            to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
   completion.Fail(std::move(refused));

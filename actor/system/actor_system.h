@@ -68,7 +68,7 @@ class Logger;
 class ObservabilityHub;
 class RuntimeToolbox;
 class SystemParts;
-struct ActorSystemOptions;
+struct ActorSystemOptions;  // Include fraktor/actor/system/actor_system_options.h to set options.
 struct SpawnOptions;
 
 // The result of a shutdown.
@@ -173,11 +173,11 @@ class ActorSystem {
   // ask.
   template <class R, class M, class Explain = actor_internal::AsItIs>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
-    EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
+    EnvelopePtr envelope = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
     auto* const source = new actor_internal::AskSource<R, actor_internal::AskedBy::kSystem, Explain>(
-        question->type(), timeout, nullptr, std::move(explain));
+        envelope->type(), timeout, nullptr, std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
-    AskFor(to, std::move(question), *source);
+    AskFor(to, std::move(envelope), *source);
     return answer;
   }
   // Asks and waits: blocks the thread, or pumps the toolbox if that has no threads. Further error:
@@ -189,44 +189,44 @@ class ActorSystem {
   }
   // The same for a message that declares the type of its reply: `using Reply = ...`.
   template <int&... kDeduced, class Q>
-  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout) {
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& message, absl::Duration timeout) {
     actor_internal::CheckDeclaresReply<Q>();
-    return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
+    return Ask<ReplyOf<Q>>(to, std::forward<Q>(message), timeout);
   }
   template <int&... kDeduced, class Q>
-  absl::StatusOr<ReplyOf<Q>> AskAndWait(ActorRef to, Q&& question, absl::Duration timeout) {
+  absl::StatusOr<ReplyOf<Q>> AskAndWait(ActorRef to, Q&& message, absl::Duration timeout) {
     actor_internal::CheckDeclaresReply<Q>();
-    return AskAndBlock<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
+    return AskAndBlock<ReplyOf<Q>>(to, std::forward<Q>(message), timeout);
   }
 
   // The same for typed references. The message declares the type of its reply, or the caller names
   // it.
   template <int&... kDeduced, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  Future<ReplyOf<Q>> Ask(const Ref& to, Q&& question, absl::Duration timeout) {
+  Future<ReplyOf<Q>> Ask(const Ref& to, Q&& message, absl::Duration timeout) {
     Ref::template Check<Q>();
     actor_internal::CheckDeclaresReply<Q>();
-    return Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
+    return Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(message), timeout);
   }
   template <class R, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  Future<R> Ask(const Ref& to, Q&& question, absl::Duration timeout) {
+  Future<R> Ask(const Ref& to, Q&& message, absl::Duration timeout) {
     Ref::template Check<Q>();
-    return Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
+    return Ask<R>(to.untyped(), std::forward<Q>(message), timeout);
   }
   template <int&... kDeduced, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  absl::StatusOr<ReplyOf<Q>> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
+  absl::StatusOr<ReplyOf<Q>> AskAndWait(const Ref& to, Q&& message, absl::Duration timeout) {
     Ref::template Check<Q>();
     actor_internal::CheckDeclaresReply<Q>();
-    return AskAndBlock<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
+    return AskAndBlock<ReplyOf<Q>>(to.untyped(), std::forward<Q>(message), timeout);
   }
   template <class R, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
+  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& message, absl::Duration timeout) {
     Ref::template Check<Q>();
     CheckWaitsForAMessage<R>();
-    return AskAndBlock<R>(to.untyped(), std::forward<Q>(question), timeout);
+    return AskAndBlock<R>(to.untyped(), std::forward<Q>(message), timeout);
   }
 
   // Asks as above. A requested stop ends the ask, and the future is Cancelled
@@ -236,18 +236,18 @@ class ActorSystem {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));
   }
   template <int&... kDeduced, class Q>
-  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(message), timeout), std::move(stop));
   }
   template <class R, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  Future<R> Ask(const Ref& to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask<R>(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<R> Ask(const Ref& to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask<R>(to, std::forward<Q>(message), timeout), std::move(stop));
   }
   template <int&... kDeduced, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  Future<ReplyOf<Q>> Ask(const Ref& to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<ReplyOf<Q>> Ask(const Ref& to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(message), timeout), std::move(stop));
   }
 
   // Runs a coroutine in turns of /temp. Its error is logged.
@@ -343,8 +343,9 @@ class ActorSystem {
   explicit ActorSystem(std::unique_ptr<SystemParts> parts);
   template <class R>
   static constexpr void CheckWaitsForAMessage() {
-    static_assert(!std::is_same_v<R, absl::Status>,
-                  "AskAndWait<R> comes to a StatusOr<R>, so that R is a message and no Status: reply with Done");
+    static_assert(
+        !std::is_same_v<R, absl::Status>,
+        "AskAndWait<R> returns a StatusOr<R>: R must be a message, and no Status; let the recipient reply with Done");
   }
   template <class R, class M>
   absl::StatusOr<R> AskAndBlock(ActorRef to, M&& message, absl::Duration timeout) {
@@ -353,7 +354,7 @@ class ActorSystem {
     AwaitReady(answer.node());
     return answer.Take();
   }
-  void AskFor(ActorRef to, EnvelopePtr question, actor_internal::AskCompletion& completion);
+  void AskFor(ActorRef to, EnvelopePtr envelope, actor_internal::AskCompletion& completion);
   absl::Status MayWait() const;
   // Whether this process was forked from the process that has the threads of the system.
   bool IsLeftBehind() const;

@@ -37,7 +37,8 @@ struct ActorSystemOptions {
   // Gives time, threads and random numbers. Must outlive the system. Null: threads and the real
   // clock.
   RuntimeToolbox* toolbox = nullptr;
-  // The workers of the default pool, in place of the number in `scheduler`. 0: one per core.
+  // The workers of the default pool. 0: the number in scheduler.dispatchers.default_pool, or
+  // without one, one per core. InvalidArgument if both are set and differ.
   int workers = 0;
   // Further pools, each with a name of its own. Actors choose one by SpawnOptions::dispatcher. See
   // fraktor/actor/dispatch/dispatchers.h. An unknown CPU, or a nice value that the process may not

@@ -44,7 +44,7 @@ TEST_F(LostMessages, OfAThreadToNoOneAreDeadLetters) {
   Lines lines;
   const EventSubscription lost = Listen(system(), lines);
   Tell(ActorRef(), 7);
-  EXPECT_TRUE(TryTell(ActorRef(), 7).ok());
+  EXPECT_EQ(TryTell(ActorRef(), 7).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(lines, (Lines{"no_recipient int to no one", "no_recipient int to no one"}));
   EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kNoRecipient), 2u);
 }

@@ -15,6 +15,7 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
 namespace {
@@ -106,6 +107,33 @@ TEST_F(SystemPool, IsNotForWhoChoosesAnother) {
     EXPECT_EQ(user.slot()->dispatcher == of_users,
               choice == DispatcherChoice::kAutomatic || choice == DispatcherChoice::kDefault);
   }
+}
+
+// The workers of the default pool, as these options ask for them.
+absl::StatusOr<int> WorkersOf(ActorSystemOptions options) {
+  options.config.system_name = "counted";
+  const absl::StatusOr<std::unique_ptr<ActorSystem>> system = ActorSystem::Create(options);
+  if (!system.ok()) return system.status();
+  return (*system)->scheduler().dispatchers().default_pool().options().workers.value();
+}
+
+TEST(DefaultPool, HasTheWorkersThatEitherOptionSays) {
+  EXPECT_EQ(WorkersOf({}).value(), StdToolbox::HardwareThreads());
+  EXPECT_EQ(WorkersOf({.workers = 3}).value(), 3);
+  for (const int workers : {1, 2, 3}) {
+    EXPECT_EQ(WorkersOf({.scheduler = {.dispatchers = {.default_pool = {.workers = workers}}}}).value(), workers);
+  }
+  EXPECT_EQ(WorkersOf({.workers = 3, .scheduler = {.dispatchers = {.default_pool = {.workers = 3}}}}).value(), 3);
+  EXPECT_EQ(WorkersOf({.scheduler = {.dispatchers = {.default_pool = {.budget = 16}}}}).value(),
+            StdToolbox::HardwareThreads())
+      << "another option of the pool says nothing about its workers";
+  const absl::Status refused =
+      WorkersOf({.workers = 3, .scheduler = {.dispatchers = {.default_pool = {.workers = 2}}}}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      refused.message(),
+      "ActorSystemOptions.workers is 3, but scheduler.dispatchers.default_pool.workers is 2; both are the workers "
+      "of the default pool: set one of them");
 }
 
 }  // namespace

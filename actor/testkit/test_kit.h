@@ -77,8 +77,9 @@ struct TestKitOptions {
   int threads = 0;
   // The limit of steps in virtual time for one call such as Settle or Advance. A step is one run of
   // one actor or one timer. Beyond it the test fails, and names the actors that are still busy:
-  // they never come to rest. A Simulation has an option of its own.
-  int64_t max_steps = 1'000'000;
+  // they never come to rest. An actor that always has work handles up to 64 messages in a step, so
+  // the default is a matter of a second or two. A Simulation has an option of its own.
+  int64_t max_steps = 100'000;
   // Options of the system. The kit sets `toolbox` and `log_sink`.
   ActorSystemOptions system = {};
   // Actors that do not end with the kit fail the test.
@@ -224,12 +225,12 @@ class TestKit {
 
   // Asks, and waits for the reply: as ActorSystem::AskAndWait, with the patience of the kit.
   template <class Ref, class Q>
-  auto AskAndWait(const Ref& to, Q&& question) {
-    return system_->AskAndWait(to, std::forward<Q>(question), options_.patience);
+  auto AskAndWait(const Ref& to, Q&& message) {
+    return system_->AskAndWait(to, std::forward<Q>(message), options_.patience);
   }
   template <class R, class Ref, class Q>
-  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& question) {
-    return system_->AskAndWait<R>(to, std::forward<Q>(question), options_.patience);
+  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& message) {
+    return system_->AskAndWait<R>(to, std::forward<Q>(message), options_.patience);
   }
 
   // Calls `function(context)` in a turn of the actor, before the messages in its mailbox, and waits

@@ -16,7 +16,7 @@ cat >"$accepted" <<'CODE'
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/stash.h"
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 #include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/router/router.h"
 using namespace fraktor;
@@ -64,7 +64,7 @@ int main() {
 }'
 check "a message that the actor does not handle" '
 void F(TypedRef<Greet> greeter) { greeter.Tell(Part{}); }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
-check "a question that the actor does not handle" '
+check "an ask that the actor does not handle" '
 struct Quiz { using Reply = int; };
 void F(ActorSystem& system, RefOf<Greeter> greeter) {
   system.AskAndWait(greeter, Quiz{}, absl::Seconds(1)).IgnoreError();
@@ -74,7 +74,8 @@ check "an actor without a handler that it promises" '
 struct Silent : Actor<Silent, Greet, Part> {
   Greeted On(Context&, const Greet&) { return {}; }
 };
-void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' "ActorDoesNotHandle" "Silent" "Part"
+void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' \
+  "ActorDoesNotHandle<Silent, Part, " "AddPublic<" "handler::On" "TypedContext<Greet, Part>"
 named="write its own name there, as in"
 check "an actor that names another class as itself" '
 struct Copied : Actor<Greeter, Part> {
@@ -93,7 +94,7 @@ check "a reference that is widened" '
 TypedRef<Greet, Part> F(TypedRef<Greet> narrow) { return narrow; }' "TypedRef"
 check "a behaviour that lacks a handler" '
 struct Half { Greeted On(TypedContext<Greet, Part>&, const Greet&) { return {}; } };
-void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle" "Half" "Part"
+void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle<Half, Part, " "AddPublic<"
 
 check "handlers of numbers" '
 enum class Level { kLow };
@@ -118,7 +119,7 @@ check "a number that the handler of another would get" '
 struct Converts : Actor<Converts, int, double> {
   void On(Context&, double) {}
 };
-void F(ActorSystem& system) { system.Spawn<Converts>("converts"); }' "ActorDoesNotHandle<Converts, int>"
+void F(ActorSystem& system) { system.Spawn<Converts>("converts"); }' "ActorDoesNotHandle<Converts, int, "
 
 # The reply
 
@@ -151,11 +152,11 @@ absl::Status F(ActorSystem& system) {
   system.Spawn<Others>("others");
   return system.AskAndWait(system.Spawn<Saver>("saver"), Save{1}, absl::Seconds(1)).status();
 }'
-check "a Status as the Reply of a question" '
+check "a Status as the Reply of an ask" '
 struct Save { using Reply = absl::Status; };
 void F(ActorSystem& system, TypedRef<Save> saver) { (void)system.AskAndWait(saver, Save{}, absl::Seconds(1)); }' \
   "ReplyMustNotBe" "Status" "Of<Save>" "DeclareInstead<" "Done>"
-check "a Status as the Reply of a question of an actor" '
+check "a Status as the Reply of an ask of an actor" '
 struct Save { using Reply = absl::Status; };
 void F(TypedContext<Part>& context, TypedRef<Save> saver) { (void)context.Ask(saver, Save{}, absl::Seconds(1)); }' \
   "ReplyMustNotBe" "Status" "Of<Save>" "DeclareInstead<" "Done>"
@@ -177,37 +178,39 @@ void F(ActorSystem& system, ActorRef saver) {
   (void)system.AskAndWait<absl::Status>(saver, Part{}, absl::Seconds(1));
 }' \
   "AskAndWait<R>" "Done"
+says_what_to_return=("HandlerReturnsNoReply<Mute, Greet, "
+  "ReturnOneOf<Greeted, " "Deferred<Greeted>, " "Forwarded<Greeted>")
 check "a handler that promises a reply and returns void" '
 struct Mute : Actor<Mute, Greet> {
   void On(Context&, const Greet&) {}
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a coroutine that promises a reply and returns nothing" '
 struct Mute : Actor<Mute, Greet> {
   Task<> On(Context&, Greet) { co_return; }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a handler that promises a reply and returns a Status" '
 struct Mute : Actor<Mute, Greet> {
   absl::Status On(Context&, const Greet&) { return absl::OkStatus(); }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a coroutine that promises a reply and returns a Status" '
 struct Mute : Actor<Mute, Greet> {
   Task<absl::Status> On(Context&, Greet) { co_return absl::OkStatus(); }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "an interleaving coroutine that promises a reply and returns nothing" '
 struct Mute : Actor<Mute, Greet> {
   InterleavingTask<> On(Context&, Greet) { co_return; }
 };
-void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
 check "a behaviour that promises a reply and returns a Status" '
 struct Mute { absl::Status On(TypedContext<Greet>&, const Greet&) { return absl::OkStatus(); } };
-void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "${says_what_to_return[@]}"
 check "a behaviour that promises a reply and returns void" '
 struct Mute { void On(TypedContext<Greet>&, const Greet&) {} };
-void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "${says_what_to_return[@]}"
 deferred="a handler that stashes its message replies later: let it return Deferred<Reply>"
 check "a handler that stashes its message and returns a StatusOr" '
 struct Early : Actor<Early, Greet> {
@@ -229,6 +232,38 @@ struct Liar : Actor<Liar, Greet> {
   TypedRef<Quiz> quiz;
 };
 void F(ActorSystem& system) { system.Spawn<Liar>("liar"); }' "Forwarded<Greeted>"
+check "a message that is forwarded to an actor that owes no reply" '
+struct Liar : Actor<Liar, Greet> {
+  Forwarded<Greeted> On(Context& context, const Greet&) { return context.Forward(part, Part{}); }
+  TypedRef<Part> part;
+};' "TheRecipientOwesNoReply<Part>" "Forwarded<Greeted>"
+check "a message that is forwarded to an actor that owes no reply, as a deferred reply" '
+struct Liar : Actor<Liar, Greet> {
+  Deferred<Greeted> On(Context& context, const Greet&) { return context.Forward(part, Part{}); }
+  TypedRef<Part> part;
+};' "TheRecipientOwesNoReply<Part>" "Deferred<Greeted>"
+check "a handler that returns what it forwards, to an actor that owes no reply" '
+struct Mute : Actor<Mute, Greet> {
+  auto On(Context& context, const Greet&) { return context.Forward(part, Part{}); }
+  TypedRef<Part> part;
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "${says_what_to_return[@]}"
+check "a handler that returns a Forwarded without a Forward" '
+struct Liar : Actor<Liar, Greet> {
+  Forwarded<Greeted> On(Context&, const Greet&) { return {}; }
+};' "Forwarded"
+check "messages that are forwarded to actors whose replies are not known" '
+struct Late : Actor<Late, Greet> {
+  Deferred<Greeted> On(Context& context, const Greet& greet) { return context.Forward(any, greet); }
+  ActorRef any;
+};
+struct Through : Actor<Through, Greet, Part> {
+  Forwarded<Greeted> On(Context& context, const Greet& greet) { return context.Forward(any, greet); }
+  auto On(Context& context, const Part& part) { return context.Forward(parts, part); }
+  ActorRef any;
+  TypedRef<Part> parts;
+};
+void F(ActorSystem& system) { system.Spawn<Through>("through"), system.Spawn<Late>("late"); }'
 check "an adapter whose result the actor does not handle" '
 void F(TypedContext<Part>& context) { context.Adapt<Greeted>([](const Greeted&) { return Greet{}; }); }' \
   "ThisReferenceDoesNotTake<Greet, " "ItTakes<Part>"
@@ -322,7 +357,7 @@ void F(ActorSystem& system) { system.Spawn<Wrong>("wrong"); }' "ActorDoesNotHand
 # Asks whose message declares no Reply
 
 no_reply="this message declares no reply type: declare \`using Reply = Answer;\`"
-check "questions whose answer is known" '
+check "asks whose reply is known" '
 Task<> F(TypedContext<Greet, Part>& context, ActorContext& untyped, TypedRef<Greet, Part> greeter) {
   auto declared = context.Ask(greeter, Greet{}, absl::Seconds(1));
   auto said = context.Ask<Greeted>(greeter, Part{}, absl::Seconds(1));
@@ -336,15 +371,15 @@ absl::Status G(ActorSystem& system, TypedRef<Greet, Part> greeter) {
   (void)system.AskAndWait<Greeted>(greeter, Part{}, absl::Seconds(1));
   return system.AskAndWait(greeter.untyped(), Greet{}, absl::Seconds(1)).status();
 }'
-check "a question without a Reply" '
+check "an ask without a Reply" '
 void F(ActorSystem& system, TypedRef<Part> part) {
   (void)system.AskAndWait(part, Part{}, absl::Seconds(1));
 }' "$no_reply"
-check "a question without a Reply, whose future is asked for" '
+check "an ask without a Reply, as a future" '
 void F(ActorSystem& system, TypedRef<Part> part) { (void)system.Ask(part, Part{}, absl::Seconds(1)); }' "$no_reply"
-check "a question without a Reply to an actor without a type" '
+check "an ask without a Reply to an actor without a type" '
 void F(ActorSystem& system, ActorRef part) { (void)system.AskAndWait(part, Part{}, absl::Seconds(1)); }' "$no_reply"
-check "a question without a Reply of an actor" '
+check "an ask without a Reply by an actor" '
 void F(TypedContext<Greet>& context, TypedRef<Part> part) {
   (void)context.Ask(part, Part{}, absl::Seconds(1));
 }' "$no_reply"
@@ -412,10 +447,10 @@ absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef
   timers.StartSingle("b", PoisonPill{}, absl::Seconds(1)).IgnoreError();
   Timers(untyped).StartSingle("c", 5, absl::Seconds(1)).IgnoreError();
   (void)GracefulStop(system, greeter, absl::Seconds(1));
-  Scheduler::Of(system).ScheduleOnce(absl::Seconds(1), greeter, Greet{}).IgnoreError();
+  SystemTimers::Of(system).StartSingle(absl::Seconds(1), greeter, Greet{}).IgnoreError();
   return Timers(context).StartFixedRate("d", Greet{}, {.period = absl::Seconds(1)});
 }'
-check "a message that is forwarded to one who does not handle it" '
+check "a message that is forwarded to an actor that does not handle it" '
 void F(TypedContext<Greet>& context, TypedRef<Greet> greeter) { context.Forward(greeter, Part{}); }' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a message for the end of another that the actor does not handle" '
@@ -430,9 +465,9 @@ void F(TypedContext<Greet>& context) { Timers(context).StartSingle("t", Part{}, 
 check "a periodic timer whose message the actor does not handle" '
 void F(TypedContext<Greet>& context) { Timers(context).StartFixedDelay("t", Part{}, {}).IgnoreError(); }' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
-check "a message that is scheduled for one who does not handle it" '
+check "a delayed message to an actor that does not handle it" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) {
-  Scheduler::Of(system).ScheduleOnce(absl::Seconds(1), greeter, Part{}).IgnoreError();
+  SystemTimers::Of(system).StartSingle(absl::Seconds(1), greeter, Part{}).IgnoreError();
 }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a last message that the actor does not handle" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) {

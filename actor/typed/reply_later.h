@@ -26,6 +26,9 @@
 //   Deferred<Meal> On(Context& context, const Order&) { return Stash(context); }
 //   Deferred<Meal> On(Context&, const Order&) { return absl::InternalError("the oven is broken"); }
 //
+// A Forwarded<R> is the result of Forward only: the recipient must owe an R, so the message that is
+// forwarded must declare it. An untyped recipient (ActorRef) is not checked.
+//
 // Thread safety: values. A ReplyTo is made in a turn of the actor; any thread may reply by it.
 #ifndef FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
 #define FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
@@ -73,15 +76,28 @@ class ReplyTo {
   ActorRef to_;
 };
 
+template <class... Ms>
+class TypedContext;
+
 // The result of Forward: the recipient replies with an R, or with any type if R is void.
 template <class R>
 class Forwarded {
  public:
-  Forwarded() = default;
   template <class Any>
   requires(std::is_void_v<Any> && !std::is_void_v<R>) Forwarded(Forwarded<Any>) {
   }  // NOLINT(google-explicit-constructor): an untyped recipient may reply with an R.
+
+ private:
+  template <class... Ms>
+  friend class TypedContext;
+  Forwarded() = default;
 };
+
+// The result of Forward to a typed recipient, for a message that declares no Reply. It is no
+// Forwarded<R>, because an asker would wait until its timeout. If the recipient replies all the
+// same, forward to `recipient.untyped()`.
+template <class Message>
+class TheRecipientOwesNoReply {};
 
 // The result of a handler that does not reply itself: the reply comes later, from another actor, or
 // not at all because the handler fails. It is made of a ReplyTo, of the result of Forward, or of a
@@ -91,6 +107,9 @@ class Deferred {
  public:
   Deferred(const ReplyTo<R>&) {}    // NOLINT(google-explicit-constructor): `return reply_to;`
   Deferred(const Forwarded<R>&) {}  // NOLINT(google-explicit-constructor): `return context.Forward(...);`
+  template <class Any>
+  requires(std::is_void_v<Any> && !std::is_void_v<R>) Deferred(const Forwarded<Any>&) {
+  }  // NOLINT(google-explicit-constructor): an untyped recipient may reply with an R.
   // OK: somebody replies later. An error is a failure of the actor, which the asker gets too.
   Deferred(absl::Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor): see the top
 

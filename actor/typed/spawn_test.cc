@@ -167,6 +167,26 @@ TEST(Reference, PrintsItsPathSlotAndGeneration) {
   EXPECT_EQ(Printed(TypedRef<Break>()), "no one");
 }
 
+// Stands for the sink that newer versions of Abseil pass to AbslStringify.
+struct FakeSink {
+  void Append(std::string_view text) { out += text; }
+  std::string out;
+};
+template <class T>
+std::string Stringified(const T& value) {
+  FakeSink sink;
+  AbslStringify(sink, value);
+  return sink.out;
+}
+
+TEST(Reference, IsTextForAbseilToo) {
+  TestKit kit;
+  const RefOf<Account> account = kit.SpawnNamed("alice", [] { return Account(std::make_unique<int>(1)); });
+  EXPECT_EQ(Stringified(account), Printed(account));
+  EXPECT_EQ(Stringified(account.untyped()), Printed(account));
+  EXPECT_EQ(Stringified(ActorRef()), "no one");
+}
+
 // Options
 
 // Records the end of its child.

@@ -16,16 +16,21 @@
 //                    PreRestart or PostStop replies.
 //   R                the reply to the sender.
 //   StatusOr<R>      the reply, or an error as the reply (ErrorReply). StatusOr<Done> if success has no
-//                    further content.
+//                    further content: `FRAKTOR_RETURN_IF_ERROR(Save(order)); return Done{};`. Do not
+//                    write `return Save(order);` there: if Save returns OK, the constructor of
+//                    absl::StatusOr ends the process, and no supervisor can help. A coroutine
+//                    (Task<R>) turns that mistake into an Internal error as the reply.
 //   Task<>, Task<R>  the same from a coroutine, which may wait: `auto asking = context.Ask(stock,
 //                    Reserve{1}, timeout); auto reserved = co_await asking;`. The actor handles no
 //                    other message until the coroutine ends. The message lives as long as the
-//                    coroutine, so `const M&` is as safe as `M`.
+//                    coroutine, so `const M&` is as safe as `M`. A Task<> has no result: a coroutine
+//                    that may fail is a Task<absl::Status>, and ends with `co_return status;`.
 //   InterleavingTask<R>   a coroutine during whose waits the actor handles other messages. A
 //                    PoisonPill is one of them: it ends the actor, and cancels the coroutine.
 //   Deferred<R>      the reply comes later: a ReplyTo<R> has kept the asker, or the message is
 //                    stashed. An error in it is a failure of the actor (reply_later.h).
-//   Forwarded<R>     another actor replies: the result of context.Forward.
+//   Forwarded<R>     another actor replies: the result of context.Forward. The forwarded message must
+//                    declare the same Reply, unless the recipient is an untyped ActorRef.
 // If the message declares its Reply, R must be that type, and void, absl::Status and Task<> do not
 // compile: a handler that replies by context.Reply, or that stashes the message, returns a
 // Deferred<R>. A sender outside of actors that tells has not asked: its R is dropped, while an
@@ -44,11 +49,12 @@
 // that only adds something ends with `UsualPreRestart(context);`. Without that call the children
 // live on, are restarted too, and keep their names.
 //
-// These mistakes do not compile, and the error names the actor and the mistake: a message of the
-// list without an `On` (ActorDoesNotHandle), a message that the reference does not take
-// (ThisReferenceDoesNotTake), a reply that is not the Reply of its message
+// These mistakes do not compile, and the error names the actor, the mistake and what to write
+// instead: a message of the list without an `On` (ActorDoesNotHandle), a message that the reference
+// does not take (ThisReferenceDoesNotTake), a reply that is not the Reply of its message
 // (HandlerReturnsAnotherReply), a handler that returns no reply although its message declares one
-// (HandlerReturnsNoReply), a hook with another signature (HookHasAnotherSignature).
+// (HandlerReturnsNoReply), a message without a Reply that is forwarded to let another actor reply
+// (TheRecipientOwesNoReply), a hook with another signature (HookHasAnotherSignature).
 //
 // Thread safety: the functions and hooks of an actor run in its turns, one after the other and on
 // changing threads, so its members need no locks. A Context is valid in these turns only; other

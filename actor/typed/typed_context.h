@@ -74,26 +74,26 @@ class TypedContext : public ActorContext {
   using ActorContext::Ask;
   // The message declares its reply: `using Reply = ...`.
   template <int&... kDeduced, class... Os, class Q>
-  Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
+  Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& message, absl::Duration timeout) {
     TypedRef<Os...>::template Check<Q>();
     actor_internal::CheckDeclaresReply<Q>();
-    return ActorContext::Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
+    return ActorContext::Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(message), timeout);
   }
   // The caller names the reply.
   template <class R, class... Os, class Q>
-  Future<R> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
+  Future<R> Ask(TypedRef<Os...> to, Q&& message, absl::Duration timeout) {
     TypedRef<Os...>::template Check<Q>();
-    return ActorContext::Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
+    return ActorContext::Ask<R>(to.untyped(), std::forward<Q>(message), timeout);
   }
 
   // Both with a stop token: a request to stop makes the future Cancelled. See ActorContext::Ask.
   template <int&... kDeduced, class... Os, class Q>
-  Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(message), timeout), std::move(stop));
   }
   template <class R, class... Os, class Q>
-  Future<R> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout, std::stop_token stop) {
-    return WithStop(Ask<R>(to, std::forward<Q>(question), timeout), std::move(stop));
+  Future<R> Ask(TypedRef<Os...> to, Q&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask<R>(to, std::forward<Q>(message), timeout), std::move(stop));
   }
 
   // Asks without a coroutine, while the actor goes on with other messages. The reply, or the error
@@ -109,12 +109,12 @@ class TypedContext : public ActorContext {
   // FailedPrecondition if the actor is of another class, otherwise one that Ask gives at once.
   using ActorContext::AskOnReply;
   template <auto kFunction, class... Os, class Q>
-  absl::Status AskOnReply(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
+  absl::Status AskOnReply(TypedRef<Os...> to, Q&& message, absl::Duration timeout) {
     TypedRef<Os...>::template Check<Q>();
-    return AskOnReply<kFunction>(to.untyped(), std::forward<Q>(question), timeout);
+    return AskOnReply<kFunction>(to.untyped(), std::forward<Q>(message), timeout);
   }
   template <auto kFunction, class Q>
-  absl::Status AskOnReply(ActorRef to, Q&& question, absl::Duration timeout) {
+  absl::Status AskOnReply(ActorRef to, Q&& message, absl::Duration timeout) {
     using Reply = typed_internal::MemberReply<kFunction>;
     static_assert(std::is_same_v<typename Reply::Function::Context, TypedContext>,
                   "the function for replies takes the context of another actor");
@@ -126,9 +126,9 @@ class TypedContext : public ActorContext {
       return OutOfTurn("AskOnReply");
     if (Reply::ActorOf(*this) == nullptr) return typed_internal::AskedByAnotherClass();
     actor_internal::ActorWorker& asking = worker();
-    EnvelopePtr message(asking.Make(ActorRef(), std::forward<Q>(question)));
-    auto* const completion = new Reply(message->type(), timeout);
-    absl::Status sent = actor_internal::SendAsk(asking, to, std::move(message), *completion);
+    EnvelopePtr envelope(asking.Make(ActorRef(), std::forward<Q>(message)));
+    auto* const completion = new Reply(envelope->type(), timeout);
+    absl::Status sent = actor_internal::SendAsk(asking, to, std::move(envelope), *completion);
     if (!sent.ok()) completion->Abandon();
     return sent;
   }
@@ -195,23 +195,24 @@ class TypedContext : public ActorContext {
   void Unwatch(TypedRef<Os...> actor) {
     ActorContext::Unwatch(actor.untyped());
   }
-  // As ActorContext::Forward. A handler may return the result: then the recipient replies.
+  // As ActorContext::Forward. A handler may return the result: then the recipient replies. For a
+  // typed recipient, that compiles only if the message declares the Reply that the handler owes.
   Forwarded<void> Forward(ActorRef to) {
     ActorContext::Forward(to);
-    return {};
+    return Forwarded<void>();
   }
   template <class M>
   Forwarded<void> Forward(ActorRef to, M&& message) {
     ActorContext::Forward(to, std::forward<M>(message));
-    return {};
+    return Forwarded<void>();
   }
   template <class... Os, class M>
-  Forwarded<typed_internal::DeclaredReply<M>> Forward(TypedRef<Os...> to, M&& message) {
+  typed_internal::ForwardedFor<M> Forward(TypedRef<Os...> to, M&& message) {
     TypedRef<Os...>::template Check<M>();
     if constexpr (TypedRef<Os...>::template Handles<M>()) {
       ActorContext::Forward(to.untyped(), std::forward<M>(message));
     }
-    return {};
+    return typed_internal::ForwardedFor<M>();
   }
 
   // Lets this actor receive messages of type F, which it does not handle. `adapt(F)` returns a

@@ -31,8 +31,13 @@ template <class Message, class Takes>
 struct ThisReferenceDoesNotTake;  // Send one of the messages that ItTakes, or add this one to Actor<Self, ...>.
 template <class... Messages>
 struct ItTakes;
-template <class Actor, class Message>
+template <class Actor, class Message, class... Advice>
 struct ActorDoesNotHandle;  // Add a public `On(Context&, const Message&)` to the actor.
+template <class Handler>
+struct AddPublic;
+namespace handler {
+struct On;
+}  // namespace handler
 
 // The same for a message whose `Reply` is a Status or a StatusOr: a reply is a message, and the
 // result of an ask is a StatusOr of it anyway. Done (done.h) is the reply without content.
@@ -133,7 +138,8 @@ class TypedRef {
     Check<M>();
     if constexpr (Handles<M>()) fraktor::Tell(ref_, std::forward<M>(message));
   }
-  // ResourceExhausted if the mailbox is full and its overflow policy rejects messages.
+  // ResourceExhausted if the mailbox is full and its overflow policy rejects messages; NotFound if
+  // the actor has ended, or this refers to no one. See mailing.h for further errors.
   template <class M>
   absl::Status TryTell(M&& message) const {
     Check<M>();
@@ -149,6 +155,10 @@ class TypedRef {
 
   // Prints the reference as an ActorRef.
   friend std::ostream& operator<<(std::ostream& out, TypedRef ref) { return out << ref.ref_; }
+  template <class Sink>
+  friend void AbslStringify(Sink& sink, TypedRef ref) {
+    AbslStringify(sink, ref.ref_);
+  }
   friend constexpr bool operator==(TypedRef a, TypedRef b) { return a.ref_ == b.ref_; }
   template <typename H>
   friend H AbslHashValue(H state, TypedRef ref) {

@@ -141,13 +141,15 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
  private:
   ~AskSource() override = default;
 
-  // An `explain` that throws leaves the error as it is.
+  // An `explain` that throws, or returns OK, leaves the error as it is: a StatusOr must not be made
+  // of OK.
   absl::Status Explained(absl::Status error) const noexcept {
     if constexpr (std::is_same_v<Explain, AsItIs>) {
       return error;
     } else {
       try {
-        return explain_(error);
+        absl::Status explained = explain_(error);
+        return explained.ok() ? error : explained;
       } catch (...) {
         return error;
       }

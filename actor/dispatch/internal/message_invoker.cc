@@ -645,11 +645,11 @@ void MessageInvoker::HandleAskFailure(Turn turn, ActorRef ask, absl::Status erro
   if (!status.ok()) Fail(turn, status, nullptr);
 }
 
-void MessageInvoker::CallForReply(Turn turn, const MessageType* question, Envelope* answer,
+void MessageInvoker::CallForReply(Turn turn, const MessageType* asked, Envelope* answer,
                                   absl::FunctionRef<absl::Status()> code) {
   absl::Status status =
-      Guarded([&] { return code(); },
-              [&] { return absl::StrCat("a handler of the reply to ", ToAbsl(question->name())); }, turn.state().cause);
+      Guarded([&] { return code(); }, [&] { return absl::StrCat("a handler of the reply to ", ToAbsl(asked->name())); },
+              turn.state().cause);
   if (!status.ok()) Fail(turn, status, answer);
 }
 
@@ -703,9 +703,9 @@ void MessageInvoker::DeadLetters(Turn turn, EnvelopeList list) {
   }
 }
 
-void CallForReply(const MessageType* question, Envelope* answer, absl::FunctionRef<absl::Status()> code) {
+void CallForReply(const MessageType* asked, Envelope* answer, absl::FunctionRef<absl::Status()> code) {
   ActorWorker& worker = *ActorWorker::Current();
-  MessageInvoker::CallForReply(worker.turn(), question, answer, code);
+  MessageInvoker::CallForReply(worker.turn(), asked, answer, code);
 }
 
 namespace {

@@ -55,7 +55,7 @@ class MessageInvoker final : private HandlerEndListener {
   // Reply promises call these in the asker's turn, to call the asker's code.
   static void HandleAnswer(Turn turn, ActorRef ask, Envelope& answer);
   static void HandleAskFailure(Turn turn, ActorRef ask, absl::Status error);
-  static void CallForReply(Turn turn, const MessageType* question, Envelope* answer,
+  static void CallForReply(Turn turn, const MessageType* asked, Envelope* answer,
                            absl::FunctionRef<absl::Status()> code);
 
   // Call it in the actor's turn. The actor fails on `message`, or on none, because of `cause`.
@@ -115,7 +115,7 @@ class MessageInvoker final : private HandlerEndListener {
 
 // Completions of asks call it in the asker's turn, to call the asker's code. If the code throws or
 // returns an error, the actor fails, on `answer` if there is one.
-void CallForReply(const MessageType* question, Envelope* answer, absl::FunctionRef<absl::Status()> code);
+void CallForReply(const MessageType* asked, Envelope* answer, absl::FunctionRef<absl::Status()> code);
 
 }  // namespace fraktor::inline v0::actor_internal
 

@@ -68,7 +68,7 @@ class Graveyard final : public ActorLifecycle {
   void Populate(const WorkerExecutor& executor) {
     MutexLock lock(mutex_);
     dispatcher_ = executor.number();
-    ending_.resize(static_cast<size_t>(executor.options().workers));
+    ending_.resize(static_cast<size_t>(executor.options().workers.value()));
     for (size_t cell = 0; cell < kCells; ++cell) SpawnIn(cell);
   }
 

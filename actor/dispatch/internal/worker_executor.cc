@@ -32,7 +32,7 @@ absl::Status WorkerExecutorOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("WorkerExecutorOptions.name has ", name.size(), " bytes; it must have from 1 to ", kMaxNameBytes));
   }
-  FRAKTOR_RETURN_IF_ERROR(CheckRange("workers", workers, 1, kMaxWorkers));
+  FRAKTOR_RETURN_IF_ERROR(CheckRange("workers", workers.value_or(1), 1, kMaxWorkers));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("budget", budget, 1, 1'000'000));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("runs_per_step", runs_per_step, 1, 1'000'000));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("idle_rounds", idle_rounds, 0, 1'000'000));
@@ -196,8 +196,11 @@ class WorkerExecutor::Loop final : public ToolboxWorker {
 };
 
 WorkerExecutor::WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services)
-    : options_(options), services_(services), invoker_(services.lifecycle, options.middleware) {
-  const auto workers = static_cast<WorkerIndex>(options.workers);
+    : options_(options),
+      workers_wanted_(options.workers.value_or(1)),
+      services_(services),
+      invoker_(services.lifecycle, options.middleware) {
+  const auto workers = static_cast<WorkerIndex>(workers_wanted_);
   WorkerWaker& waker = *this;
   RuntimeToolbox& toolbox = services.toolbox;
   if (toolbox.chooses()) {
@@ -211,7 +214,7 @@ WorkerExecutor::WorkerExecutor(const WorkerExecutorOptions& options, const Execu
 }
 
 absl::Status WorkerExecutor::AddMetrics() {
-  metrics_.resize(static_cast<size_t>(options_.workers), nullptr);
+  metrics_.resize(static_cast<size_t>(workers_wanted_), nullptr);
   if (services_.hub == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < metrics_.size(); ++i) {
     FRAKTOR_ASSIGN_OR_RETURN(metrics_[i],
@@ -287,7 +290,7 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
   executor->open_.store(true, std::memory_order_relaxed);
   FRAKTOR_RETURN_IF_ERROR(executor->AddMetrics());
   std::vector<ActorWorker*> watched;
-  for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
+  for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(executor->workers_wanted_); ++i) {
     executor->workers_.push_back(std::make_unique<ActorWorker>(WorkerSetup{.coordinator = *executor->coordinator_,
                                                                            .lifecycle = services.lifecycle,
                                                                            .index = i,
@@ -304,8 +307,8 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
     executor->watch_ = std::make_shared<WorkerWatch>(options.watch, services.toolbox, std::move(watched));
     FRAKTOR_RETURN_IF_ERROR(executor->watch_->Start());
   }
-  executor->handles_.resize(static_cast<size_t>(options.workers));
-  for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
+  executor->handles_.resize(static_cast<size_t>(executor->workers_wanted_));
+  for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(executor->workers_wanted_); ++i) {
     FRAKTOR_ASSIGN_OR_RETURN(executor->handles_[i],
                              services.toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i),
                                                            .idle_rounds = options.idle_rounds,
@@ -383,7 +386,7 @@ void WorkerExecutor::Stop() {
 // Checks the guest first: it schedules actors and then leaves.
 bool WorkerExecutor::IsQuiet() const {
   if (guest_seat_ != nullptr && guest_seat_->is_taken()) return false;
-  return asleep_.load(std::memory_order_seq_cst) == options_.workers && coordinator_->ReadyCountHint() == 0;
+  return asleep_.load(std::memory_order_seq_cst) == workers_wanted_ && coordinator_->ReadyCountHint() == 0;
 }
 
 bool WorkerExecutor::IsRunning(const ActorSlot& slot) const {

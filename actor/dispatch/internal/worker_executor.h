@@ -43,8 +43,9 @@ enum class CoordinatorKind : uint8_t { kWorkStealing, kMutex };
 struct WorkerExecutorOptions {
   // Part of the names of threads and metrics. From 1 to 80 bytes.
   std::string name = "actors";
-  // The number of threads. From 1 to kMaxWorkers.
-  int workers = 1;
+  // The number of threads, from 1 to kMaxWorkers. Nothing means 1; in the default pool of a system,
+  // see ActorSystemOptions::workers.
+  std::optional<int> workers = std::nullopt;
   // The number of messages, including system messages, that an actor handles before the worker runs
   // another one. From 1 to 1'000'000. `watch.yield_after` limits the time.
   int budget = 64;
@@ -52,9 +53,10 @@ struct WorkerExecutorOptions {
   int runs_per_step = 64;
   // How often a worker looks for work before it sleeps (WorkerOptions::idle_rounds).
   int idle_rounds = 0;
-  // Whether handlers may block, or wait for other actors (Future::Wait, AskAndWait). The threads
-  // fire no timers then. Handlers that wait for actors of this same pool may occupy all of its
-  // workers, and then none of them ever continues.
+  // Whether handlers may block, or wait for other actors (Future::Wait, AskAndWait); in other pools
+  // such a wait fails with FailedPrecondition. The threads fire no timers then. Handlers that wait
+  // for actors of this same pool may occupy all of its workers, and then none of them ever
+  // continues.
   bool may_block = false;
   // The CPUs that the threads may run on, from 0 to 1023; empty means any. The nice value of the
   // threads, from -20 (runs first) to 19; by default that of the process. Toolboxes without threads
@@ -141,6 +143,7 @@ class WorkerExecutor final : private WorkerWaker, private GuestHost {
   void NoticeQuiet();
 
   const WorkerExecutorOptions options_;
+  const int workers_wanted_;  // options_.workers, or 1.
   const ExecutorServices services_;
   MessageInvoker invoker_;
   std::unique_ptr<ReadyQueueCoordinator> coordinator_;

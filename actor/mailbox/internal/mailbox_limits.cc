@@ -321,7 +321,7 @@ EnvelopeList MailboxLimits::TimeOut(ActorRef sender) {
   if (found == held_of_.end()) return late;
   const size_t count = found->second;
   held_of_.erase(found);
-  // The sender who has waited longest is the first whose time is up, so its messages are in front.
+  // The sender that has waited longest is the first whose time is up, so its messages are in front.
   size_t left = count;
   for (auto place = line_.begin(); left > 0;) {
     if (place->envelope == nullptr || place->sender != sender) {

@@ -15,6 +15,10 @@
 //
 //   MailboxOptions uploads{.capacity = 100, .overflow_policy = std::make_shared<RefuseLargeUploads>()};
 //
+// mailbox_options.h has MailboxOptions, which is a member of SpawnOptions: `system.Spawn<Store>(
+// "store", {.mailbox = uploads})`. The targets are @fraktor//actor/mailbox and
+// @fraktor//actor/mailbox/overflow.
+//
 // No answer lets a message in beyond the capacity. System messages, PoisonPill and Kill are never
 // refused, so no policy is asked about them. Control messages use
 // MailboxOptions::reserve_for_control first.

@@ -16,6 +16,7 @@
 #include "fraktor/actor/message/routing_key.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/internal/routee_sending.h"
+#include "fraktor/actor/router/internal/routing_failure.h"
 #include "fraktor/actor/router/internal/routing_table.h"
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
 
@@ -43,12 +44,24 @@ inline RoutingKeyResult FindRoutingKey(RoutingMapping mapping, const Envelope& m
   return {true, own(message.payload())};
 }
 
-// `key` is that of a Keyed message. A message without a key becomes a dead letter.
+// The same, but never throws: returns the error of a key that throws.
+inline absl::Status TryFindRoutingKey(RoutingMapping mapping, const Envelope& message, RoutingKeyResult& key) {
+  try {
+    key = FindRoutingKey(mapping, message);
+    return absl::OkStatus();
+  } catch (...) {
+    return ErrorOfThrown();
+  }
+}
+
+// `key` is that of a Keyed message. A message without a key, or whose key throws, becomes a dead
+// letter.
 inline absl::Status SendByKey(const RoutingTable& table, ActorRef router, EnvelopePtr message, RoutingKeyResult key) {
   if (!key.is_there) {
     RoutingMapping mapping = nullptr;
     table.Read(router.generation(), [&](const RoutingTable::View& view) { mapping = view.plan().mapping; });
-    key = FindRoutingKey(mapping, *message);
+    if (absl::Status found = TryFindRoutingKey(mapping, *message, key); !found.ok()) [[unlikely]]
+      return FailRouting(router, std::move(message), "the routing key", found);
   }
   ActorRef owner;
   if (key.is_there) {
@@ -57,10 +70,7 @@ inline absl::Status SendByKey(const RoutingTable& table, ActorRef router, Envelo
         table.Read(router.generation(), [&](const RoutingTable::View& view) { found = view.OwnerOf(key.key); });
     if (is_known) owner = found.ref();
   }
-  if (owner.IsNoOne()) {
-    LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
-    return absl::OkStatus();
-  }
+  if (owner.IsNoOne()) return LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
   return SendToRoutee(owner, std::move(message));
 }
 

@@ -1,28 +1,18 @@
 #include "fraktor/actor/router/internal/custom_routing.h"
 
-#include <bit>
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
-#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/router/internal/broadcasting.h"
 #include "fraktor/actor/router/internal/custom_routes.h"
 #include "fraktor/actor/router/internal/routee_sending.h"
-#include "fraktor/actor/router/router_messages.h"
+#include "fraktor/actor/router/internal/routing_failure.h"
 #include "fraktor/actor/router/routing_logic.h"
-#include "fraktor/actor/send/internal/actor_worker.h"
-#include "fraktor/actor/send/internal/promise_sending.h"
-#include "fraktor/actor/send/internal/system_core.h"
-#include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/internal/actor_lifecycle.h"
-#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::actor_internal {
 
@@ -43,11 +33,6 @@ RoutesPtr AcquireRoutes(const RoutingTable& table, ActorRef router) {
     if (routes->TryAcquire({.table = &table, .generation = router.generation()})) return RoutesPtr(routes);
     // The router has published other routes since.
   }
-}
-
-std::string PathOf(ActorRef router) {
-  ActorWorker* const worker = ActorWorker::Current();
-  return worker != nullptr ? worker->lifecycle.PathOf(router) : SystemCore::PathOf(router);
 }
 
 absl::Status AddRouteeAt(absl::Span<const ActorRef> routees, size_t i, RefList& to) {
@@ -83,26 +68,9 @@ absl::Status Choose(const RoutingLogic& logic, RoutingCall::Fields fields, Routi
     if (!key.is_there) key = FindRoutingKey(nullptr, fields.message);
     if (key.is_there) fields.key = key.key;
     return AddChosen(logic.Choose(RoutingCall(fields)), fields.routees, to);
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("it threw an exception: ", error.what()));
   } catch (...) {
-    return absl::InternalError("it threw a value that is no std::exception");
+    return ErrorOfThrown();
   }
-}
-
-[[gnu::cold]] void Fail(const RoutingTable& table, ActorRef router, EnvelopePtr message, const absl::Status& error) {
-  const uint64_t failures = table.CountLogicFailure();
-  if (std::has_single_bit(failures)) {
-    SendIntercepted(router, MakeEnvelope<RoutingLogicFailed>(CacheOfThisThread(), ActorRef(), failures,
-                                                             std::string(ToStd(error.message()))));
-  }
-  const ActorRef sender = message->sender();
-  if (sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0 && sender.IsCurrent()) {
-    const absl::Status reason(error.code(), absl::StrCat("the routing logic of ", PathOf(router), " failed for ",
-                                                         ToAbsl(message->type()->name()), ": ", error.message()));
-    AnswerPromise(sender, MakeEnvelope<ErrorReply>(CacheOfThisThread(), ActorRef(), reason).release());
-  }
-  LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
 }
 
 }  // namespace
@@ -114,8 +82,7 @@ absl::Status RouteByLogic(const RoutingTable& table, ActorRef router, uint64_t t
   {
     const RoutesPtr routes = AcquireRoutes(table, router);
     if (routes == nullptr) {
-      LoseRouted(router, std::move(message), DeadLetterReason::kStopped);
-      return absl::OkStatus();
+      return LoseRouted(router, std::move(message), DeadLetterReason::kStopped);
     }
     // The routees may have left since the caller looked.
     if (!routes->routees().empty()) {
@@ -126,10 +93,7 @@ absl::Status RouteByLogic(const RoutingTable& table, ActorRef router, uint64_t t
     }
     // The routes end here: a send may wait for room in a mailbox.
   }
-  if (!chosen.ok()) {
-    Fail(table, router, std::move(message), chosen);
-    return absl::OkStatus();
-  }
+  if (!chosen.ok()) return FailRouting(router, std::move(message), "the routing logic", chosen);
   return SendToAll(router, to, std::move(message));
 }
 

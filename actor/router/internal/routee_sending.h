@@ -25,8 +25,8 @@ struct AllRoutees {
 };
 AllRoutees ReadAll(const RoutingTable& table, ActorRef router);
 
-// Makes the message a dead letter whose recipient is the router.
-void LoseRouted(ActorRef router, EnvelopePtr message, DeadLetterReason reason);
+// Makes the message a dead letter whose recipient is the router. Returns NotFound, for TryTell.
+absl::Status LoseRouted(ActorRef router, EnvelopePtr message, DeadLetterReason reason);
 
 [[gnu::always_inline]] inline absl::Status SendToRoutee(ActorRef to, EnvelopePtr message) {
   ActorWorker* const worker = ActorWorker::Current();

@@ -147,7 +147,7 @@ RoutingPlan RouterProps::Plan() const {
 }
 
 // Runs on the thread of the spawner: as soon as the spawner has the reference, senders can route.
-void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
+absl::Status RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
   InstallRouting(&Route, &Unwrap);
   const ActorRef router = slot.ref();
   uint64_t seed = HashOfRoutingKey(tree.PathOf(router));
@@ -159,17 +159,21 @@ void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
   for (int64_t i = 0; i < size; ++i) {
     const absl::StatusOr<ActorRef> routee = tree.SpawnChildOf(router, *setup_.routee);
     if (!routee.ok()) {
-      static_cast<RouterActor*>(slot.instance)->SetStartError(routee.status());
-      break;
+      static_cast<RouterActor*>(slot.instance)->MustEnd();
+      return Annotate(routee.status(), ToStd(absl::StrCat("routee ", i + 1, " of ", size, " of a pool")));
     }
     table.routees.push_back(*routee);
   }
   if (setup_.strategy.logic() != nullptr) AttachmentOf<RoutesRelease>(ActorContext::Of(slot));
   PublishTo(table, tree, *this);
+  return absl::OkStatus();
 }
 
 absl::Status RouterActor::PreStart(ActorContext& context) {
-  FRAKTOR_RETURN_IF_ERROR(start_error_);
+  if (must_end_) {
+    context.Stop();
+    return absl::OkStatus();
+  }
   const std::vector<ActorRef>& routees = TableOf(context).routees;
   members_.insert(routees.begin(), routees.end());
   for (const ActorRef routee : routees) FRAKTOR_RETURN_IF_ERROR(context.Watch(routee));
@@ -207,10 +211,9 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
     // PublishChanges has done it already.
   } else if (message.Is<ResizePool>()) {
     Resize(context);
-  } else if (const auto* failed = message.TryAs<RoutingLogicFailed>()) {
-    Warn(context,
-         absl::StrCat("the routing logic failed, for ", failed->failures,
-                      " messages so far, and they became dead letters; the last time ", ToAbsl(failed->reason)));
+  } else if (const auto* failed = message.TryAs<RoutingFailed>()) {
+    Warn(context, absl::StrCat(failed->part, " failed, for ", failed->failures,
+                               " messages so far, and they became dead letters; the last time ", failed->reason));
   } else if (auto* const routed = message.TryAs<RouteInTurn>()) {
     RouteInMyTurn(context, message.sender(), std::move(routed->envelope));
   } else if (const auto* terminated = message.TryAs<Terminated>()) {

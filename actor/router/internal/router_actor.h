@@ -41,7 +41,7 @@ class RouterProps final : public ActorProps {
   RouterProps(RouterSetup setup, const PropsOptions& options);
   ~RouterProps() override;
 
-  void PrepareRouter(ActorTree& tree, ActorSlot& slot) const override;
+  absl::Status PrepareRouter(ActorTree& tree, ActorSlot& slot) const override;
 
   const RouterSetup& setup() const { return setup_; }
   const SupervisorStrategy& supervision() const { return supervision_; }
@@ -67,8 +67,8 @@ class RouterActor final : public ActorInstance {
   absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override;
   const SupervisorStrategy& supervision() const override { return props_.supervision(); }
 
-  // The error of a routee that PrepareRouter could not spawn. PreStart returns it.
-  void SetStartError(absl::Status error) { start_error_ = std::move(error); }
+  // PrepareRouter could not spawn the routees: PreStart stops the router.
+  void MustEnd() { must_end_ = true; }
 
  private:
   static RoutingTable& TableOf(ActorContext& context) { return RoutingTable::Bind(context.slot()); }
@@ -89,7 +89,7 @@ class RouterActor final : public ActorInstance {
   int64_t ChangeWanted(ActorContext& context, const std::vector<ActorRef>& routees);
 
   const RouterProps& props_;
-  absl::Status start_error_;
+  bool must_end_ = false;
   // The routees in the table that stay there, and those that the next publication removes.
   absl::flat_hash_set<ActorRef> members_;
   absl::flat_hash_set<ActorRef> leaving_;

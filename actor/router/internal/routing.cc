@@ -117,8 +117,7 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
   MessageTicket ticket(table);
   Choice choice;
   if (!Choose(table, router, ticket, choice)) {
-    LoseRouted(router, std::move(message), DeadLetterReason::kStopped);
-    return absl::OkStatus();
+    return LoseRouted(router, std::move(message), DeadLetterReason::kStopped);
   }
   if (choice.resize) [[unlikely]]
     RequestResize(table, router);
@@ -135,7 +134,12 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
       ActorWorker* const worker = ActorWorker::Current();
       const ActorRef sender = message->sender();
       if (worker != nullptr && worker->toolbox != nullptr && sender.IsPromise()) {
-        AskRoutees(table, router, sender, std::move(message), *worker->toolbox);
+        try {
+          AskRoutees(table, router, sender, std::move(message), *worker->toolbox);
+        } catch (...) {
+          // The ask fails, and not the actor that asks: the routees are not its business.
+          FailAskThatThrew(sender);
+        }
       } else {
         // The sender has no reply promise: the router asks in its place.
         SendIntercepted(router, MakeEnvelope<RouteInTurn>(CacheOfThisThread(), sender, std::move(message)));
@@ -145,8 +149,7 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
     case Choice::Kind::kNobody:
       break;
   }
-  LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
-  return absl::OkStatus();
+  return LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
 }
 
 }  // namespace
@@ -165,8 +168,7 @@ absl::Status Route(ActorRef router, EnvelopePtr message) {
   const RoutingTable* const table = RoutingTable::Find(*router.slot());
   const DepthScope scope;
   if (table == nullptr || depth > kMaxDepth) [[unlikely]] {
-    LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
-    return absl::OkStatus();
+    return LoseRouted(router, std::move(message), DeadLetterReason::kNoRecipient);
   }
   return RouteOn(*table, router, std::move(message));
 }

@@ -71,7 +71,7 @@ void RoutingTable::Begin(uint64_t seed) {
   routees.clear();
   ticket_.store(0, std::memory_order_relaxed);
   seed_.store(seed, std::memory_order_relaxed);
-  logic_failures_.store(0, std::memory_order_relaxed);
+  failures_.store(0, std::memory_order_relaxed);
   ResizeDone();
 }
 

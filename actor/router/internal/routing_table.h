@@ -132,9 +132,8 @@ class RoutingTable {
   }
   void ResizeDone() { resize_requested_.store(false, std::memory_order_relaxed); }
 
-  // Counts one failure of the RoutingLogic, and returns how many there were in the life of the
-  // router.
-  uint64_t CountLogicFailure() const { return 1 + logic_failures_.fetch_add(1, std::memory_order_relaxed); }
+  // Counts one failure of FailRouting, and returns how many there were in the life of the router.
+  uint64_t CountFailure() const { return 1 + failures_.fetch_add(1, std::memory_order_relaxed); }
 
   // For the router.
 
@@ -199,7 +198,7 @@ class RoutingTable {
   // Relaxed: the flag orders nothing.
   mutable std::atomic<bool> resize_requested_{false};
   // Relaxed: the sum orders nothing.
-  mutable std::atomic<uint64_t> logic_failures_{0};
+  mutable std::atomic<uint64_t> failures_{0};
   // The table holds a reference to the routes of the current snapshot. Null for built-in
   // strategies.
   CustomRoutes* published_routes_ = nullptr;

@@ -63,7 +63,8 @@ void AskOneByOne(RouteeAsk ask, uint64_t random, RuntimeToolbox& toolbox) {
   if (refs.empty() || (refs.size() > 1 && !ask.message->type()->is_copyable())) {
     ask.message->set_sender(ask.promise);
     LoseRouted(ask.router, std::move(ask.message),
-               refs.empty() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kNotCopyable);
+               refs.empty() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kNotCopyable)
+        .IgnoreError();
     return;
   }
   for (size_t i = refs.size() - 1; i > 0; --i) {

@@ -1,5 +1,8 @@
 #include "fraktor/actor/send/internal/actor_worker.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
 #include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/internal/limited_sending.h"
 #include "fraktor/actor/send/internal/promise_sending.h"
@@ -7,6 +10,7 @@
 #include "fraktor/actor/send/internal/routed_sending.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_lifecycle.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0::actor_internal {
@@ -79,8 +83,22 @@ void ActorWorker::CountWaitingOf(const ActorSlot& slot, uint32_t messages) {
   CountUnseen(messages);
 }
 
+absl::Status HasNoRecipient(const Envelope& message, ActorRef to) {
+  const absl::string_view type = ToAbsl(message.type()->name());
+  if (to.IsNoOne()) {
+    return absl::NotFoundError(absl::StrCat(type, " has no recipient: the reference refers to no one; it was not set"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(type, " has no recipient: the actor has ended; use a reference to a living one"));
+}
+
 absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
-  if (to.IsNoOne() || to.word() <= UINT32_MAX) {
+  if (!to.IsRemote() && !to.IsCurrent()) [[unlikely]] {
+    absl::Status lost = HasNoRecipient(*envelope, to);
+    Send(to, envelope);
+    return lost;
+  }
+  if (to.word() <= UINT32_MAX) {
     Send(to, envelope);
     return absl::OkStatus();
   }

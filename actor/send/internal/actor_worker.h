@@ -176,7 +176,7 @@ class ActorWorker {
   }
 
   // The same. ResourceExhausted if the target's mailbox is full and its overflow policy rejects the
-  // message.
+  // message; NotFound if the target has ended.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
     static_assert(!kIsInterceptedMessage<std::decay_t<M>>,
@@ -314,6 +314,9 @@ class WorkerScope {
 namespace actor_worker_internal {
 extern constinit thread_local ActorWorker* current __attribute__((tls_model("initial-exec")));
 }  // namespace actor_worker_internal
+
+// The error of TryTell for a target that is no one or has ended.
+[[gnu::cold]] absl::Status HasNoRecipient(const Envelope& message, ActorRef to);
 
 inline ActorWorker* ActorWorker::Current() { return actor_worker_internal::current; }
 

@@ -53,7 +53,9 @@ class StaleReferenceTest : public InvokerTest {
 TEST_F(StaleReferenceTest, LeadsAForeignThreadToNobody) {
   const auto [stale, heir] = SpawnHeir();
   Tell(stale, Number{1});
-  EXPECT_TRUE(TryTell(stale, Number{2}).ok());
+  const absl::Status lost = TryTell(stale, Number{2});
+  EXPECT_EQ(lost.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(lost.message().find("Number has no recipient: the actor has ended"), absl::string_view::npos) << lost;
   EXPECT_EQ(mailboxes_.core().foreign_dead_letters(kStopped), 2u);
   EnvelopePtr back = TellSystem(stale, MakeEnvelope<Mark>(ActorRef(), 3));
   EXPECT_NE(back, nullptr) << "a system message comes back";
@@ -68,10 +70,11 @@ TEST_F(StaleReferenceTest, LeadsAWorkerToNobody) {
   ActorRef sender = SpawnDoer();
   Order(sender, [&, target = stale](ActorContext& context) {
     context.Tell(target, Number{1});
-    EXPECT_TRUE(context.TryTell(target, Number{2}).ok());
+    EXPECT_EQ(context.TryTell(target, Number{2}).code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(context.TryTell(ActorRef(), Number{3}).code(), absl::StatusCode::kNotFound);
   });
   Run(sender);
-  EXPECT_EQ(dead_, Dead({{1, kStopped}, {2, kStopped}}));
+  EXPECT_EQ(dead_, Dead({{1, kStopped}, {2, kStopped}, {3, DeadLetterReason::kNoRecipient}}));
   EXPECT_FALSE(AnythingReady());
 }
 

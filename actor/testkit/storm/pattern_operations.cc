@@ -18,7 +18,7 @@ TypedRef<Letter> Self(Deed& deed) { return TypedRef<Letter>::Unchecked(deed.cont
 
 absl::Status OfferService(Deed& deed) {
   const int service = RandomService(deed);
-  ReceptionistOf(deed).Register(KeyOf(service), Self(deed));
+  ReceptionistOf(deed).Register(KeyOf(service), Self(deed)).IgnoreError();
   deed.person.life().registered.insert(service);
   return absl::OkStatus();
 }
@@ -32,7 +32,7 @@ absl::Status WithdrawService(Deed& deed) {
 
 absl::Status SubscribeToService(Deed& deed) {
   const int service = RandomService(deed);
-  ReceptionistOf(deed).Subscribe(KeyOf(service), TypedRef<Services>::Unchecked(deed.context.self()));
+  ReceptionistOf(deed).Subscribe(KeyOf(service), TypedRef<Services>::Unchecked(deed.context.self())).IgnoreError();
   deed.person.life().listings.try_emplace(service);
   return absl::OkStatus();
 }

@@ -274,28 +274,28 @@ void ObserveOne(Stranger& stranger) {
 
 // Time.
 
-void ScheduleSomething(Stranger& stranger) {
-  Scheduler& scheduler = Scheduler::Of(stranger.world().system());
+void StartSystemTimer(Stranger& stranger) {
+  SystemTimers& timers = SystemTimers::Of(stranger.world().system());
   const ActorRef to = stranger.Anybody().ref;
   World* const world = &stranger.world();
-  std::vector<Cancellable>& scheduled = stranger.scheduled();
+  std::vector<Cancellable>& started = stranger.system_timers();
   const absl::Duration delay = stranger.random().UniformDuration(absl::Microseconds(100), absl::Milliseconds(4));
   absl::StatusOr<Cancellable> made;
   switch (stranger.random().Uniform(3)) {
     case 0:
-      made = scheduler.ScheduleOnce(delay, to, Tick{world->FreeToken()});
+      made = timers.StartSingle(delay, to, Tick{world->FreeToken()});
       break;
     case 1:
-      made = scheduler.ScheduleAtFixedRate({.period = delay}, to, Tick{world->FreeToken()});
+      made = timers.StartFixedRate({.period = delay}, to, Tick{world->FreeToken()});
       break;
     default:
-      made = scheduler.ScheduleWithFixedDelay({.period = delay}, to, Tick{world->FreeToken()});
+      made = timers.StartFixedDelay({.period = delay}, to, Tick{world->FreeToken()});
       break;
   }
-  if (made.ok()) scheduled.push_back(*std::move(made));
-  if (scheduled.size() > 4) {
-    scheduled.front().Cancel();
-    scheduled.erase(scheduled.begin());
+  if (made.ok()) started.push_back(*std::move(made));
+  if (started.size() > 4) {
+    started.front().Cancel();
+    started.erase(started.begin());
   }
 }
 
@@ -355,8 +355,8 @@ void Stranger::Keep(Future<Answer> future) {
 
 void Stranger::Finish() {
   while (!systems_.empty()) EndSystem();
-  for (Cancellable& scheduled : scheduled_) scheduled.Cancel();
-  scheduled_.clear();
+  for (Cancellable& timer : system_timers_) timer.Cancel();
+  system_timers_.clear();
   subscriptions_.clear();
   for (Future<Answer>& ask : asks_) {
     if (!ask.WaitFor(kLongEnough).has_value()) {
@@ -446,7 +446,7 @@ const std::vector<StrangerOperation>& StrangerOperations() {
       {"walk the tree", 1, &WalkTheTree},
       {"take a metrics snapshot", 1, &TakeSnapshot},
       {"observe", 1, &ObserveOne},
-      {"schedule a message", 3, &ScheduleSomething},
+      {"start a system timer", 3, &StartSystemTimer},
       {"add a shutdown task", 1, &AddShutdownTask},
       {"cancel a shutdown task", 1, &CancelShutdownTask},
       {"begin a system", 1, &BeginSystem},

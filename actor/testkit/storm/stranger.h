@@ -15,7 +15,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/messages.h"
 #include "fraktor/actor/testkit/storm/world.h"
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 
@@ -52,7 +52,7 @@ class Stranger {
   void EndSystem();
 
   std::vector<EventSubscription>& subscriptions() { return subscriptions_; }
-  std::vector<Cancellable>& scheduled() { return scheduled_; }
+  std::vector<Cancellable>& system_timers() { return system_timers_; }
 
  private:
   struct OtherSystem;
@@ -66,7 +66,7 @@ class Stranger {
   uint32_t sent_ = 0;
   std::vector<Future<Answer>> asks_;
   std::vector<EventSubscription> subscriptions_;
-  std::vector<Cancellable> scheduled_;
+  std::vector<Cancellable> system_timers_;
   std::vector<std::unique_ptr<OtherSystem>> systems_;
 };
 

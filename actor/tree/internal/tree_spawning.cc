@@ -152,8 +152,11 @@ absl::StatusOr<ActorRef> TreeSpawning::Spawn(ActorContext& parent, const ActorPr
     slot->gate = slot->gate | Gate::kStarting;
     return Begin(*slot, true);
   }
-  if (props.is_router()) props.PrepareRouter(tree_, *slot);
-  return Begin(*slot, props.has_start());
+  absl::Status prepared;
+  if (props.is_router()) prepared = props.PrepareRouter(tree_, *slot);
+  const ActorRef ref = Begin(*slot, props.has_start());
+  if (!prepared.ok()) return prepared;
+  return ref;
 }
 
 absl::StatusOr<ActorRef> TreeSpawning::SpawnChildOf(ActorWorker* worker, ActorRef parent, const ActorProps& props,

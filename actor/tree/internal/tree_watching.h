@@ -1,8 +1,9 @@
 // TreeWatching: the watches of actors on actors and promises (death watch).
 //
-// The watcher keeps whom it watches, and the watched actor keeps its watchers (CellState). An actor
-// that ends tells its watchers ActorEnded, a system message. The watcher turns it into a Terminated
-// at the end of its own mailbox, so the Terminated comes after all messages of the ended actor.
+// The watcher keeps the actors that it watches, and the watched actor keeps its watchers
+// (CellState). An actor that ends tells its watchers ActorEnded, a system message. The watcher
+// turns it into a Terminated at the end of its own mailbox, so the Terminated comes after all
+// messages of the ended actor.
 //
 // Thread safety: in the turn of the actor whose context or slot is given, except TellEnded.
 #ifndef FRAKTOR_ACTOR_TREE_INTERNAL_TREE_WATCHING_H_

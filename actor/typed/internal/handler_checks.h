@@ -32,8 +32,12 @@ namespace fraktor::inline v0 {
 template <class Actor, class Message, class Reply, class Returned>
 struct HandlerReturnsAnotherReply;  // Return the Reply that the message declares, or change its `using Reply`.
 // The handler returns void, absl::Status or a Task<>, so an asker would wait until its timeout.
-template <class Actor, class Message, class Reply>
-struct HandlerReturnsNoReply;  // Return Reply, Deferred<Reply> or Forwarded<Reply>: see reply_later.h.
+template <class Actor, class Message, class Instead>
+struct HandlerReturnsNoReply;  // Return one of the types that the error names: see reply_later.h.
+namespace reply {
+template <class... Types>
+struct ReturnOneOf;
+}  // namespace reply
 template <class Actor, class Hook>
 struct HookHasAnotherSignature;  // Give the hook the signature that the error names, and make it public.
 namespace hook {
@@ -72,10 +76,13 @@ template <class T>
 inline constexpr bool kIsDeferred = false;
 template <class R>
 inline constexpr bool kIsDeferred<Deferred<R>> = true;
+// Whether the handler has forwarded a message.
 template <class T>
 inline constexpr bool kIsForwarded = false;
 template <class R>
 inline constexpr bool kIsForwarded<Forwarded<R>> = true;
+template <class M>
+inline constexpr bool kIsForwarded<TheRecipientOwesNoReply<M>> = true;
 template <class T>
 inline constexpr bool kIsStatusOr = false;
 template <class T>
@@ -137,10 +144,16 @@ template <class R>
 struct AnswerIn<Forwarded<R>> {
   using Type = R;
 };
+template <class M>
+struct AnswerIn<TheRecipientOwesNoReply<M>> {
+  using Type = void;
+};
 
 // Whether a handler that returns R neither replies nor arranges a reply.
 template <class R>
 inline constexpr bool kReturnsNoReply = std::is_void_v<R> || std::is_same_v<R, absl::Status>;
+template <class M>
+inline constexpr bool kReturnsNoReply<TheRecipientOwesNoReply<M>> = true;
 template <class T>
 inline constexpr bool kReturnsNoReply<Task<T>> = kReturnsNoReply<T>;
 template <class T>
@@ -157,14 +170,14 @@ inline constexpr bool kMayAnswer = kIsAnswer<typename AnswerIn<std::decay_t<R>>:
 template <class A, class C, class M>
 constexpr bool CheckHandles() {
   if constexpr (!Handles<A, C, M> || !HandlesItself<A, C, M>) {
-    return sizeof(ActorDoesNotHandle<A, M>) > 0;
+    return sizeof(ActorDoesNotHandle<A, M, AddPublic<handler::On(C&, const M&)>>) > 0;
   } else if constexpr (requires { typename M::Reply; }) {
     using Reply = typename AnswerOf<typename M::Reply>::Type;
     using Returned = HandlerResult<A, C, M>;
     if constexpr (!std::is_same_v<Reply, typename M::Reply>) {
       return CheckReply<M>();
     } else if constexpr (kReturnsNoReply<std::decay_t<Returned>>) {
-      return sizeof(HandlerReturnsNoReply<A, M, Reply>) > 0;
+      return sizeof(HandlerReturnsNoReply<A, M, reply::ReturnOneOf<Reply, Deferred<Reply>, Forwarded<Reply>>>) > 0;
     } else if constexpr (!kMayAnswer<Returned, Reply>) {
       return sizeof(HandlerReturnsAnotherReply<A, M, Reply, Returned>) > 0;
     } else {
@@ -179,7 +192,7 @@ constexpr bool CheckHandles() {
 template <class A, class C, class M>
 constexpr bool CheckRuntimeMessage() {
   if constexpr (!Handles<A, C, M> && requires(A & actor, M & message) { actor.On(message); }) {
-    return sizeof(ActorDoesNotHandle<A, M>) > 0;
+    return sizeof(ActorDoesNotHandle<A, M, AddPublic<handler::On(C&, const M&)>>) > 0;
   } else {
     return true;
   }
@@ -264,18 +277,18 @@ template <class M>
 inline constexpr bool kIsRuntimeMessage =
     kIsOneOf<std::decay_t<M>, Terminated, ReceiveTimeout, ActorIdentity, ErrorReply>;
 
-// The Reply that M declares; void if it declares none.
+// The result of Forward to an actor that handles M.
 template <class M>
-struct DeclaredReplyOf {
-  using Type = void;
+struct ForwardedOf {
+  using Type = TheRecipientOwesNoReply<M>;
 };
 template <class M>
 requires requires { typename M::Reply; }
-struct DeclaredReplyOf<M> {
-  using Type = typename M::Reply;
+struct ForwardedOf<M> {
+  using Type = Forwarded<typename M::Reply>;
 };
 template <class M>
-using DeclaredReply = typename DeclaredReplyOf<std::decay_t<M>>::Type;
+using ForwardedFor = typename ForwardedOf<std::decay_t<M>>::Type;
 
 }  // namespace typed_internal
 

@@ -1,4 +1,4 @@
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 
 #include <atomic>
 #include <cstdint>
@@ -39,11 +39,11 @@ namespace {
 
 struct Ping {};
 
-class SchedulerTest : public PatternTest {
+class SystemTimersTest : public PatternTest {
  protected:
   using PatternTest::PatternTest;
 
-  Scheduler& scheduler() { return Scheduler::Of(*system_); }
+  SystemTimers& timers() { return SystemTimers::Of(*system_); }
   auto Noting(const char* text) {
     return [this, text] { Note(text); };
   }
@@ -57,9 +57,9 @@ class SchedulerTest : public PatternTest {
 };
 
 // A125
-TEST_F(SchedulerTest, NeverCallsEarly) {
-  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(1), Noting("once")).ok());
-  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(-1), Noting("now")).ok());
+TEST_F(SystemTimersTest, NeverCallsEarly) {
+  ASSERT_TRUE(timers().StartSingle(absl::Seconds(1), Noting("once")).ok());
+  ASSERT_TRUE(timers().StartSingle(absl::Seconds(-1), Noting("now")).ok());
   EXPECT_EQ(Take(), Log()) << "not within the call";
   RunFor(absl::Seconds(1) - absl::Nanoseconds(1));
   EXPECT_EQ(Take(), Log({"0: now"}));
@@ -68,11 +68,11 @@ TEST_F(SchedulerTest, NeverCallsEarly) {
 }
 
 // A125
-TEST_F(SchedulerTest, IsCancelledOnceAndBeforeOnly) {
+TEST_F(SystemTimersTest, IsCancelledOnceAndBeforeOnly) {
   int callbacks = 0;
   const auto count = [&callbacks] { ++callbacks; };
-  Cancellable early = scheduler().ScheduleOnce(absl::Seconds(1), Noting("early"), {.on_cancel = count}).value();
-  Cancellable late = scheduler().ScheduleOnce(absl::Seconds(1), Noting("late"), {.on_cancel = count}).value();
+  Cancellable early = timers().StartSingle(absl::Seconds(1), Noting("early"), {.on_cancel = count}).value();
+  Cancellable late = timers().StartSingle(absl::Seconds(1), Noting("late"), {.on_cancel = count}).value();
   Cancellable copy = early;
   EXPECT_FALSE(early.IsCancelled());
   EXPECT_TRUE(copy.Cancel());
@@ -90,10 +90,10 @@ TEST_F(SchedulerTest, IsCancelledOnceAndBeforeOnly) {
 }
 
 // Cancelling destroys the captures at once, and not at the end of the delay.
-TEST_F(SchedulerTest, LetsGoOfAFunctionThatIsCancelled) {
+TEST_F(SystemTimersTest, LetsGoOfAFunctionThatIsCancelled) {
   auto held = std::make_shared<int>(1);
-  Cancellable once = scheduler().ScheduleOnce(absl::Hours(1), [held] {}).value();
-  Cancellable often = scheduler().ScheduleAtFixedRate({.period = absl::Hours(1)}, [held] {}).value();
+  Cancellable once = timers().StartSingle(absl::Hours(1), [held] {}).value();
+  Cancellable often = timers().StartFixedRate({.period = absl::Hours(1)}, [held] {}).value();
   EXPECT_EQ(held.use_count(), 3);
   EXPECT_TRUE(once.Cancel());
   EXPECT_TRUE(often.Cancel());
@@ -101,18 +101,18 @@ TEST_F(SchedulerTest, LetsGoOfAFunctionThatIsCancelled) {
 }
 
 // A126: the function cancels itself for good.
-TEST_F(SchedulerTest, RepeatsUntilItIsCancelledFromWithin) {
+TEST_F(SystemTimersTest, RepeatsUntilItIsCancelledFromWithin) {
   Cancellable repeated;
   int times = 0;
-  repeated = scheduler()
-                 .ScheduleWithFixedDelay({.period = absl::Seconds(1), .initial_delay = absl::ZeroDuration()},
-                                         [&] {
-                                           Note("again");
-                                           if (++times == 3) {
-                                             EXPECT_TRUE(repeated.Cancel());
-                                             EXPECT_FALSE(repeated.Cancel());
-                                           }
-                                         })
+  repeated = timers()
+                 .StartFixedDelay({.period = absl::Seconds(1), .initial_delay = absl::ZeroDuration()},
+                                  [&] {
+                                    Note("again");
+                                    if (++times == 3) {
+                                      EXPECT_TRUE(repeated.Cancel());
+                                      EXPECT_FALSE(repeated.Cancel());
+                                    }
+                                  })
                  .value();
   EXPECT_EQ(toolbox_->last_cadence(), Cadence::kFixedDelay);
   RunFor(absl::Minutes(1));
@@ -120,79 +120,78 @@ TEST_F(SchedulerTest, RepeatsUntilItIsCancelledFromWithin) {
   EXPECT_TRUE(repeated.IsCancelled());
 }
 
-class HeldUpSchedulerTest : public SchedulerTest {
+class HeldUpSystemTimersTest : public SystemTimersTest {
  protected:
-  HeldUpSchedulerTest() : SchedulerTest(std::make_unique<CoarseToolbox>(/*held_up=*/4)) {}
+  HeldUpSystemTimersTest() : SystemTimersTest(std::make_unique<CoarseToolbox>(/*held_up=*/4)) {}
 };
 
 // A126
-TEST_F(HeldUpSchedulerTest, CatchesUpAtAFixedRate) {
+TEST_F(HeldUpSystemTimersTest, CatchesUpAtAFixedRate) {
   int calls = 0;
-  ASSERT_TRUE(scheduler().ScheduleAtFixedRate({.period = absl::Milliseconds(25)}, [&calls] { ++calls; }).ok());
+  ASSERT_TRUE(timers().StartFixedRate({.period = absl::Milliseconds(25)}, [&calls] { ++calls; }).ok());
   EXPECT_EQ(toolbox_->last_cadence(), Cadence::kFixedRate);
   const ActorRef actor = SpawnNoting();
-  ASSERT_TRUE(scheduler().ScheduleAtFixedRate({.period = absl::Milliseconds(25)}, actor, Ping{}).ok());
+  ASSERT_TRUE(timers().StartFixedRate({.period = absl::Milliseconds(25)}, actor, Ping{}).ok());
   RunFor(absl::Milliseconds(1025));
   // 40 a second, four at a time.
   EXPECT_EQ(calls, 44);
   EXPECT_EQ(Take().size(), 44u);
 }
 
-TEST_F(HeldUpSchedulerTest, DoesNotCatchUpAfterItIsCancelled) {
+TEST_F(HeldUpSystemTimersTest, DoesNotCatchUpAfterItIsCancelled) {
   int calls = 0;
   Cancellable repeated;
-  repeated = scheduler()
-                 .ScheduleAtFixedRate({.period = absl::Seconds(1)},
-                                      [&] {
-                                        if (++calls == 2) {
-                                          EXPECT_TRUE(repeated.Cancel());
-                                        }
-                                      })
+  repeated = timers()
+                 .StartFixedRate({.period = absl::Seconds(1)},
+                                 [&] {
+                                   if (++calls == 2) {
+                                     EXPECT_TRUE(repeated.Cancel());
+                                   }
+                                 })
                  .value();
   RunFor(absl::Minutes(1));
   EXPECT_EQ(calls, 2);
 }
 
 // A126
-TEST_F(SchedulerTest, EndsAFunctionThatThrows) {
+TEST_F(SystemTimersTest, EndsAFunctionThatThrows) {
   int calls = 0;
   const auto fail = [&calls] {
     ++calls;
     throw std::runtime_error("as told");
   };
-  Cancellable rate = scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, fail).value();
-  Cancellable delay = scheduler()
-                          .ScheduleWithFixedDelay({.period = absl::Seconds(1)},
-                                                  [&calls] {
-                                                    ++calls;
-                                                    throw 7;
-                                                  })
+  Cancellable rate = timers().StartFixedRate({.period = absl::Seconds(1)}, fail).value();
+  Cancellable delay = timers()
+                          .StartFixedDelay({.period = absl::Seconds(1)},
+                                           [&calls] {
+                                             ++calls;
+                                             throw 7;
+                                           })
                           .value();
-  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(1), fail).ok());
+  ASSERT_TRUE(timers().StartSingle(absl::Seconds(1), fail).ok());
   RunFor(absl::Minutes(1));
   EXPECT_EQ(calls, 3);
   EXPECT_FALSE(rate.Cancel());
   EXPECT_FALSE(delay.IsCancelled());
   ASSERT_EQ(kept_log_.lines.size(), 3u);
-  EXPECT_NE(kept_log_.lines[0].find("a scheduled function threw: as told; it is not repeated"), std::string::npos);
+  EXPECT_NE(kept_log_.lines[0].find("the function of a system timer threw: as told; it is not repeated"),
+            std::string::npos);
   EXPECT_NE(kept_log_.lines[1].find("no std::exception"), std::string::npos);
 }
 
-TEST_F(SchedulerTest, SendsMessages) {
+TEST_F(SystemTimersTest, SendsMessages) {
   const ActorRef actor = SpawnNoting();
   const ActorRef sender = Spawn({});
-  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(1), actor, Ping{}).ok());
-  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(2), actor, Ping{}, {.sender = sender}).ok());
+  ASSERT_TRUE(timers().StartSingle(absl::Seconds(1), actor, Ping{}).ok());
+  ASSERT_TRUE(timers().StartSingle(absl::Seconds(2), actor, Ping{}, {.sender = sender}).ok());
   Cancellable rate =
-      scheduler()
-          .ScheduleAtFixedRate({.period = absl::Seconds(2), .initial_delay = absl::Seconds(3)}, actor, Ping{})
-          .value();
+      timers().StartFixedRate({.period = absl::Seconds(2), .initial_delay = absl::Seconds(3)}, actor, Ping{}).value();
   RunFor(absl::Seconds(5));
   EXPECT_EQ(Take(), Log({"1: ping", "2: ping of somebody", "3: ping", "5: ping"}));
   EXPECT_TRUE(rate.Cancel());
   // From an actor, and one of the runtime's own messages.
   In(actor, [](ActorContext& context) {
-    EXPECT_TRUE(Scheduler::Of(context.system()).ScheduleOnce(absl::Seconds(1), context.self(), PoisonPill{}).ok());
+    EXPECT_TRUE(SystemTimers::Of(context.system()).StartSingle(absl::Seconds(1), context.self(), PoisonPill{}).ok());
   });
   RunFor(absl::Seconds(1));
   EXPECT_EQ(Take(), Log());
@@ -200,10 +199,10 @@ TEST_F(SchedulerTest, SendsMessages) {
 }
 
 // A126
-TEST_F(SchedulerTest, GoesOnAcrossARestartAndEndsWithTheReceiver) {
+TEST_F(SystemTimersTest, GoesOnAcrossARestartAndEndsWithTheReceiver) {
   const ActorRef actor = SpawnNoting();
-  Cancellable rate = scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, actor, Ping{}).value();
-  Cancellable delay = scheduler().ScheduleWithFixedDelay({.period = absl::Seconds(1)}, actor, Ping{}).value();
+  Cancellable rate = timers().StartFixedRate({.period = absl::Seconds(1)}, actor, Ping{}).value();
+  Cancellable delay = timers().StartFixedDelay({.period = absl::Seconds(1)}, actor, Ping{}).value();
   RunFor(absl::Seconds(1));
   In(actor, [](ActorContext&) { return absl::InternalError("as told"); });
   RunFor(absl::Seconds(1));
@@ -220,38 +219,38 @@ TEST_F(SchedulerTest, GoesOnAcrossARestartAndEndsWithTheReceiver) {
 
 // A127: a delay of one turn of the wheel (64 slots on each of its levels), and the longest one, are
 // as good as others.
-TEST_F(SchedulerTest, RefusesDelaysThatAreTooLongAndTakesAllOthers) {
+TEST_F(SystemTimersTest, RefusesDelaysThatAreTooLongAndTakesAllOthers) {
   const absl::StatusOr<Cancellable> refused =
-      scheduler().ScheduleOnce(kMaxTimerDelay + absl::Nanoseconds(1), Noting("never"));
+      timers().StartSingle(kMaxTimerDelay + absl::Nanoseconds(1), Noting("never"));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(refused.status().message(), "scheduler: the delay is 876000h0.000000001s; use at most 876000h");
-  EXPECT_FALSE(scheduler().ScheduleOnce(absl::InfiniteDuration(), Noting("never")).ok());
-  EXPECT_FALSE(scheduler().ScheduleAtFixedRate({.period = absl::ZeroDuration()}, Noting("never")).ok());
+  EXPECT_EQ(refused.status().message(), "system timer: the delay is 876000h0.000000001s; use at most 876000h");
+  EXPECT_FALSE(timers().StartSingle(absl::InfiniteDuration(), Noting("never")).ok());
+  EXPECT_FALSE(timers().StartFixedRate({.period = absl::ZeroDuration()}, Noting("never")).ok());
   int64_t period_ns = 1;
   int calls = 0;
   std::vector<absl::Duration> delays;
   for (int level = 0; level < 10; ++level) {
     for (const int64_t delay_ns : {period_ns - 1, period_ns, period_ns + 1}) {
       const Instant due = toolbox_->Now() + absl::Nanoseconds(delay_ns);
-      ASSERT_TRUE(scheduler()
-                      .ScheduleOnce(absl::Nanoseconds(delay_ns),
-                                    [&, due] {
-                                      ++calls;
-                                      EXPECT_EQ(toolbox_->Now(), due);
-                                    })
+      ASSERT_TRUE(timers()
+                      .StartSingle(absl::Nanoseconds(delay_ns),
+                                   [&, due] {
+                                     ++calls;
+                                     EXPECT_EQ(toolbox_->Now(), due);
+                                   })
                       .ok());
     }
     period_ns *= 64;
   }
-  ASSERT_TRUE(scheduler().ScheduleOnce(kMaxTimerDelay, [&calls] { ++calls; }).ok());
+  ASSERT_TRUE(timers().StartSingle(kMaxTimerDelay, [&calls] { ++calls; }).ok());
   RunFor(kMaxTimerDelay);
   EXPECT_EQ(calls, 31);
 }
 
-TEST_F(SchedulerTest, LogsWhatOnCancelThrows) {
+TEST_F(SystemTimersTest, LogsWhatOnCancelThrows) {
   const auto fail = [] { throw std::runtime_error("as told"); };
-  Cancellable early = scheduler().ScheduleOnce(absl::Seconds(1), Noting("early"), {.on_cancel = fail}).value();
-  Cancellable left = scheduler().ScheduleOnce(absl::Seconds(1), Noting("left"), {.on_cancel = fail}).value();
+  Cancellable early = timers().StartSingle(absl::Seconds(1), Noting("early"), {.on_cancel = fail}).value();
+  Cancellable left = timers().StartSingle(absl::Seconds(1), Noting("left"), {.on_cancel = fail}).value();
   EXPECT_TRUE(early.Cancel());
   ASSERT_EQ(kept_log_.lines.size(), 1u);
   EXPECT_NE(kept_log_.lines[0].find("the on_cancel of an entry threw: as told"), std::string::npos);
@@ -261,12 +260,12 @@ TEST_F(SchedulerTest, LogsWhatOnCancelThrows) {
   EXPECT_NE(kept_log_.lines[1].find("the on_cancel of an entry threw: as told"), std::string::npos);
 }
 
-TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemEnds) {
+TEST_F(SystemTimersTest, CancelsWhatIsLeftWhenTheSystemEnds) {
   int callbacks = 0;
   const auto count = [&callbacks] { ++callbacks; };
-  Cancellable once = scheduler().ScheduleOnce(absl::Seconds(1), Noting("once"), {.on_cancel = count}).value();
+  Cancellable once = timers().StartSingle(absl::Seconds(1), Noting("once"), {.on_cancel = count}).value();
   Cancellable rate =
-      scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, Noting("rate"), {.on_cancel = count}).value();
+      timers().StartFixedRate({.period = absl::Seconds(1)}, Noting("rate"), {.on_cancel = count}).value();
   system_.reset();
   EXPECT_EQ(callbacks, 2);
   EXPECT_TRUE(once.IsCancelled());
@@ -275,41 +274,41 @@ TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemEnds) {
   EXPECT_EQ(Take(), Log());
 }
 
-TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemIsShutDown) {
+TEST_F(SystemTimersTest, CancelsWhatIsLeftWhenTheSystemIsShutDown) {
   int callbacks = 0;
   const auto count = [&callbacks] { ++callbacks; };
-  Cancellable once = scheduler().ScheduleOnce(absl::Seconds(1), Noting("once"), {.on_cancel = count}).value();
+  Cancellable once = timers().StartSingle(absl::Seconds(1), Noting("once"), {.on_cancel = count}).value();
   Cancellable rate =
-      scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, Noting("rate"), {.on_cancel = count}).value();
+      timers().StartFixedRate({.period = absl::Seconds(1)}, Noting("rate"), {.on_cancel = count}).value();
   EXPECT_TRUE(system_->Shutdown(absl::ZeroDuration()).ok());
   EXPECT_EQ(callbacks, 2);
   EXPECT_TRUE(once.IsCancelled());
   EXPECT_TRUE(rate.IsCancelled());
   EXPECT_FALSE(rate.Cancel());
-  EXPECT_EQ(scheduler().ScheduleOnce(absl::ZeroDuration(), Noting("late")).status().code(),
+  EXPECT_EQ(timers().StartSingle(absl::ZeroDuration(), Noting("late")).status().code(),
             absl::StatusCode::kFailedPrecondition);
   RunFor(absl::Minutes(1));
   EXPECT_EQ(Take(), Log());
 }
 
-TEST_F(SchedulerTest, TakesNothingIfItIsFirstUsedAfterTheEndOfTheSystem) {
+TEST_F(SystemTimersTest, TakesNothingIfItIsFirstUsedAfterTheEndOfTheSystem) {
   EXPECT_TRUE(system_->Shutdown(absl::ZeroDuration()).ok());
-  EXPECT_EQ(scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, Noting("late")).status().code(),
+  EXPECT_EQ(timers().StartFixedRate({.period = absl::Seconds(1)}, Noting("late")).status().code(),
             absl::StatusCode::kFailedPrecondition);
   RunFor(absl::Minutes(1));
   EXPECT_EQ(Take(), Log());
 }
 
 // The function runs while its entry is cancelled, and does not wait for itself.
-TEST_F(SchedulerTest, CallsAFunctionForTheLastTimeThatShutsTheSystemDown) {
+TEST_F(SystemTimersTest, CallsAFunctionForTheLastTimeThatShutsTheSystemDown) {
   int callbacks = 0;
-  Cancellable rate = scheduler()
-                         .ScheduleAtFixedRate({.period = absl::Seconds(1)},
-                                              [&] {
-                                                Note("shuts down");
-                                                system_->Shutdown(absl::ZeroDuration());
-                                              },
-                                              {.on_cancel = [&callbacks] { ++callbacks; }})
+  Cancellable rate = timers()
+                         .StartFixedRate({.period = absl::Seconds(1)},
+                                         [&] {
+                                           Note("shuts down");
+                                           system_->Shutdown(absl::ZeroDuration());
+                                         },
+                                         {.on_cancel = [&callbacks] { ++callbacks; }})
                          .value();
   RunFor(absl::Minutes(1));
   EXPECT_TRUE(system_->IsTerminated());
@@ -320,7 +319,7 @@ TEST_F(SchedulerTest, CallsAFunctionForTheLastTimeThatShutsTheSystemDown) {
 
 // The only worker is held by a handler, so the thread that watches over workers fires the timers. A
 // message that finds no room must not hold that thread.
-TEST(SchedulerThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
+TEST(SystemTimersThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
   struct Gate {
     absl::Notification entered;
     absl::Notification leave;
@@ -354,15 +353,15 @@ TEST(SchedulerThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
   Tell(full, Ping{});
   gate.entered.WaitForNotification();
   Tell(full, Ping{});
-  Scheduler& scheduler = Scheduler::Of(*system);
+  SystemTimers& timers = SystemTimers::Of(*system);
   absl::Notification fired;
-  ASSERT_TRUE(scheduler.ScheduleOnce(absl::Milliseconds(5), full, Ping{}).ok());
-  ASSERT_TRUE(scheduler
-                  .ScheduleOnce(absl::Milliseconds(50),
-                                [&] {
-                                  gate.waited = system->WhenTerminated().Wait();
-                                  fired.Notify();
-                                })
+  ASSERT_TRUE(timers.StartSingle(absl::Milliseconds(5), full, Ping{}).ok());
+  ASSERT_TRUE(timers
+                  .StartSingle(absl::Milliseconds(50),
+                               [&] {
+                                 gate.waited = system->WhenTerminated().Wait();
+                                 fired.Notify();
+                               })
                   .ok());
   EXPECT_TRUE(fired.WaitForNotificationWithTimeout(absl::Seconds(20))) << "the timers are blocked";
   EXPECT_EQ(system->dead_letters().count(DeadLetterReason::kPushTimedOut), 1u);
@@ -371,7 +370,7 @@ TEST(SchedulerThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
   EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
 }
 
-TEST(SchedulerThreads, DoNotRunAFunctionAfterShutdown) {
+TEST(SystemTimersThreads, DoNotRunAFunctionAfterShutdown) {
   auto toolbox = StdToolbox::Make({}).value();
   ActorSystemOptions options;
   options.toolbox = toolbox.get();
@@ -380,28 +379,28 @@ TEST(SchedulerThreads, DoNotRunAFunctionAfterShutdown) {
   absl::Notification entered;
   std::atomic<bool> has_returned{false};
   std::atomic<int> callbacks{0};
-  Scheduler& scheduler = Scheduler::Of(*system);
-  Cancellable often = scheduler
-                          .ScheduleAtFixedRate({.period = absl::Microseconds(100)},
-                                               [&] {
-                                                 if (!entered.HasBeenNotified()) entered.Notify();
-                                                 for (int i = 0; i < 100; ++i) std::this_thread::yield();
-                                                 EXPECT_FALSE(has_returned);
-                                               },
-                                               {.on_cancel = [&callbacks] { ++callbacks; }})
+  SystemTimers& timers = SystemTimers::Of(*system);
+  Cancellable often = timers
+                          .StartFixedRate({.period = absl::Microseconds(100)},
+                                          [&] {
+                                            if (!entered.HasBeenNotified()) entered.Notify();
+                                            for (int i = 0; i < 100; ++i) std::this_thread::yield();
+                                            EXPECT_FALSE(has_returned);
+                                          },
+                                          {.on_cancel = [&callbacks] { ++callbacks; }})
                           .value();
   entered.WaitForNotification();
   EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
   has_returned = true;
   EXPECT_TRUE(often.IsCancelled());
   EXPECT_EQ(callbacks, 1);
-  EXPECT_EQ(scheduler.ScheduleOnce(absl::ZeroDuration(), [] { ADD_FAILURE(); }).status().code(),
+  EXPECT_EQ(timers.StartSingle(absl::ZeroDuration(), [] { ADD_FAILURE(); }).status().code(),
             absl::StatusCode::kFailedPrecondition);
   system.reset();
   toolbox.reset();
 }
 
-TEST(SchedulerThreads, MayEndTheSystemFromAFunction) {
+TEST(SystemTimersThreads, MayEndTheSystemFromAFunction) {
   auto toolbox = StdToolbox::Make({}).value();
   for (const bool shuts_down : {false, true}) {
     ActorSystemOptions options;
@@ -410,25 +409,25 @@ TEST(SchedulerThreads, MayEndTheSystemFromAFunction) {
     options.log_level = LogLevel::kOff;
     auto system = ActorSystem::Create(options).value();
     std::atomic<int> callbacks{0};
-    ASSERT_TRUE(Scheduler::Of(*system)
-                    .ScheduleAtFixedRate({.period = absl::Milliseconds(1)},
-                                         [&] {
-                                           if (shuts_down) {
-                                             system->Shutdown(absl::InfiniteDuration());
-                                           } else {
-                                             system->Terminate();
-                                           }
-                                         },
-                                         {.on_cancel = [&callbacks] { ++callbacks; }})
+    ASSERT_TRUE(SystemTimers::Of(*system)
+                    .StartFixedRate({.period = absl::Milliseconds(1)},
+                                    [&] {
+                                      if (shuts_down) {
+                                        system->Shutdown(absl::InfiniteDuration());
+                                      } else {
+                                        system->Terminate();
+                                      }
+                                    },
+                                    {.on_cancel = [&callbacks] { ++callbacks; }})
                     .ok());
     EXPECT_TRUE(system->WhenTerminated().Wait().ok());
     EXPECT_EQ(callbacks, 1);
   }
 }
 
-// Many threads schedule, cancel and end at once. A cancelled function does not run; all others run
-// once.
-TEST(SchedulerThreads, AgreeOnWhoCancelled) {
+// Many threads start timers, cancel them and end at once. A cancelled function does not run; all
+// others run once.
+TEST(SystemTimersThreads, AgreeOnWhoCancelled) {
   constexpr int kThreads = 4;
   constexpr int kEach = 300;
   auto toolbox = StdToolbox::Make({}).value();
@@ -441,17 +440,17 @@ TEST(SchedulerThreads, AgreeOnWhoCancelled) {
     options.toolbox = toolbox.get();
     options.workers = 2;
     auto system = ActorSystem::Create(options).value();
-    Scheduler& scheduler = Scheduler::Of(*system);
+    SystemTimers& timers = SystemTimers::Of(*system);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < kEach; ++i) {
-          Cancellable once = scheduler
-                                 .ScheduleOnce(absl::Microseconds(i % 3), [&called] { ++called; },
-                                               {.on_cancel = [&callbacks] { ++callbacks; }})
+          Cancellable once = timers
+                                 .StartSingle(absl::Microseconds(i % 3), [&called] { ++called; },
+                                              {.on_cancel = [&callbacks] { ++callbacks; }})
                                  .value();
           Cancellable often =
-              scheduler.ScheduleAtFixedRate({.period = absl::Microseconds(100)}, [&repeated] { ++repeated; }).value();
+              timers.StartFixedRate({.period = absl::Microseconds(100)}, [&repeated] { ++repeated; }).value();
           if (once.Cancel()) ++cancelled;
           if (i % 2 == 0) {
             EXPECT_TRUE(often.Cancel());

@@ -1,4 +1,4 @@
-#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/system_timers.h"
 
 #include <cxxabi.h>
 
@@ -74,7 +74,7 @@ struct Cancellable::Task {
   std::list<std::shared_ptr<Task>>::iterator place;  // Valid until the task is done.
 };
 
-// Shared by a scheduler and its cancellables. The end of the scheduler closes it.
+// Shared by SystemTimers and its cancellables. The end of SystemTimers closes it.
 class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core> {
  public:
   explicit Core(ActorSystem& system) : toolbox_(&system.toolbox()), log_(system.log()) {}
@@ -89,7 +89,8 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     task->on_cancel = std::move(on_cancel);
     // Under the lock: a task that is due at once waits until its id is stored.
     MutexLock lock(mutex_);
-    if (is_closing_) return absl::FailedPreconditionError("scheduler: the actor system ends");
+    if (is_closing_)
+      return absl::FailedPreconditionError("system timer: the actor system ends, and starts no further timers");
     FRAKTOR_ASSIGN_OR_RETURN(task->id, arm(*toolbox_, task));
     task->place = tasks_.insert(tasks_.end(), task);
     return task;
@@ -175,7 +176,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     for (absl::AnyInvocable<void()>& on_cancel : callbacks) CallOnCancel(on_cancel);
   }
 
-  // The same, when the scheduler ends.
+  // The same, when SystemTimers ends.
   void Close() {
     CancelAll();
     MutexLock lock(mutex_);
@@ -223,7 +224,8 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
 
   void Log(const Task& task, const std::string& what) {
     MutexLock lock(mutex_);
-    const std::string text = absl::StrCat("a scheduled function", what, task.is_periodic ? "; it is not repeated" : "");
+    const std::string text =
+        absl::StrCat("the function of a system timer", what, task.is_periodic ? "; it is not repeated" : "");
     log_.Log(LogLevel::kError, {.at = toolbox_->WallNow(), .text = ToStd(text)});
   }
 
@@ -243,7 +245,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   // The threads that run actions, once for each run.
   std::vector<std::thread::id> running_ ABSL_GUARDED_BY(mutex_);
-  // In the order of scheduling.
+  // In the order in which they were started.
   std::list<std::shared_ptr<Task>> tasks_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -251,27 +253,27 @@ bool Cancellable::Cancel() { return task_ != nullptr && task_->core->Cancel(*tas
 
 bool Cancellable::IsCancelled() const { return task_ != nullptr && task_->core->IsCancelled(*task_); }
 
-Scheduler::Scheduler(ActorSystem& system) : core_(std::make_shared<Cancellable::Core>(system)) {
+SystemTimers::SystemTimers(ActorSystem& system) : core_(std::make_shared<Cancellable::Core>(system)) {
   if (!system.OnTermination([core = core_] { core->CancelAll(); }).ok()) core_->CancelAll();
 }
 
-Scheduler::~Scheduler() { core_->Close(); }
+SystemTimers::~SystemTimers() { core_->Close(); }
 
-Scheduler::Action Scheduler::FunctionAction(absl::AnyInvocable<void()> function) {
+SystemTimers::Action SystemTimers::FunctionAction(absl::AnyInvocable<void()> function) {
   return [function = std::move(function)]() mutable {
     function();
     return true;
   };
 }
 
-Scheduler::Action Scheduler::SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted) {
+SystemTimers::Action SystemTimers::SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted) {
   return [to, message = std::move(message), is_intercepted]() mutable {
     Send(to, std::move(message), is_intercepted);
     return false;
   };
 }
 
-Scheduler::Action Scheduler::MessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted) {
+SystemTimers::Action SystemTimers::MessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted) {
   return [to, message = std::move(message), is_intercepted]() mutable {
     if (HasEnded(to)) return false;
     Send(to, CopyEnvelope(NodeCache::OfThisThread(), *message), is_intercepted);
@@ -279,8 +281,8 @@ Scheduler::Action Scheduler::MessageAction(ActorRef to, EnvelopePtr message, boo
   };
 }
 
-absl::StatusOr<Cancellable> Scheduler::Once(absl::Duration delay, Action action, ScheduleOptions options) {
-  FRAKTOR_RETURN_IF_ERROR(CheckTimerDelay("scheduler", delay));
+absl::StatusOr<Cancellable> SystemTimers::Once(absl::Duration delay, Action action, SystemTimerOptions options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckTimerDelay("system timer", delay));
   FRAKTOR_ASSIGN_OR_RETURN(std::shared_ptr<Cancellable::Task> task,
                            core_->Add(/*is_periodic=*/false, std::move(action), std::move(options.on_cancel),
                                       [delay](RuntimeToolbox& toolbox, std::shared_ptr<Cancellable::Task> armed) {
@@ -290,9 +292,9 @@ absl::StatusOr<Cancellable> Scheduler::Once(absl::Duration delay, Action action,
   return Cancellable(std::move(task));
 }
 
-absl::StatusOr<Cancellable> Scheduler::Periodically(const TimerPeriod& period, Cadence cadence, Action action,
-                                                    ScheduleOptions options) {
-  FRAKTOR_RETURN_IF_ERROR(CheckTimerPeriod("scheduler", period));
+absl::StatusOr<Cancellable> SystemTimers::Periodically(const TimerPeriod& period, Cadence cadence, Action action,
+                                                       SystemTimerOptions options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckTimerPeriod("system timer", period));
   const PeriodicOptions periodic{.period = period.period, .initial_delay = period.first(), .cadence = cadence};
   FRAKTOR_ASSIGN_OR_RETURN(std::shared_ptr<Cancellable::Task> task,
                            core_->Add(/*is_periodic=*/true, std::move(action), std::move(options.on_cancel),
