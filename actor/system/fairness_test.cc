@@ -27,6 +27,7 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/dispatch/dispatcher_choice.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"

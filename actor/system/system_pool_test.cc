@@ -12,6 +12,7 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"

@@ -10,6 +10,7 @@
 
 #include "fraktor/actor/cell/internal/child_links.h"
 #include "fraktor/actor/cell/internal/tree_signals.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/testkit/internal/probe_inbox.h"

@@ -17,6 +17,7 @@
 
 #include "fraktor/actor/cell/internal/child_links.h"
 #include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/mailing.h"
