@@ -143,7 +143,9 @@ void ActorTree::OnSystemMessage(Turn turn, Envelope& message) {
   } else if (message.Is<ResumeActor>()) {
     supervision_.Resume(turn);
   } else if (const auto* restart = message.TryAs<RestartActor>()) {
-    supervision_.BeginRestart(turn, restart->reason);
+    supervision_.OnRestart(turn, *restart);
+  } else if (message.Is<RestartBegun>()) {
+    TreeSupervision::OnRestartBegun(slot, message.sender());
   } else if (message.Is<RestartDeferred>()) {
     supervision_.OnRestartDeferred(slot);
   } else if (const auto* ended = message.TryAs<ActorEnded>()) {
