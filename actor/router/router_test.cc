@@ -440,6 +440,30 @@ TEST_F(RouterTest, TailChoppingFailsTheAskIfACopyThrows) {
   EXPECT_EQ(book_.starts, 4);
 }
 
+// The routees before the copy that throws have the message. For the others it is a dead letter.
+TEST_F(RouterTest, ABroadcastWhoseCopyThrowsIsADeadLetter) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 3});
+  for (const int allowed : {0, 1}) {
+    Fragile::copies = 0;
+    Fragile::allowed = allowed;
+    const uint64_t lost = system_->dead_letters().count(DeadLetterReason::kNotCopyable);
+    const absl::Status told = TryTell(router, Fragile{});
+    EXPECT_NE(told.message().find("no copy"), absl::string_view::npos) << told;
+    EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), lost + 1);
+    Fragile::copies = 0;
+    EXPECT_NO_THROW(Tell(router, Fragile{}));
+    EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), lost + 2);
+    Settle();
+  }
+  // An ask fails at once if no routee has it.
+  Fragile::copies = 0;
+  Fragile::allowed = 0;
+  Future<Answer> asking = system_->Ask(router, Fragile{}, absl::Seconds(60));
+  RunFor(absl::Milliseconds(100));
+  EXPECT_TRUE(asking.IsReady());
+  EXPECT_EQ(book_.starts, 3) << "no routee has failed";
+}
+
 // Asks by telling, and gets an answer that cannot be copied.
 class AnswersFragile final : public ActorInstance {
  public:

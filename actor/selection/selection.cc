@@ -25,6 +25,7 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/actor/tree/internal/actor_tree.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -208,6 +209,8 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
                      absl::StrCat(ToAbsl(message->type()->name()), " gets no reply: ", receivers.missing.message()));
   };
   if (sender.IsPromise()) {
+    // Another actor has a copy of an ask that is shared, and may reply.
+    if ((sender.word() & ActorRef::kShared) != 0) return;
     AnswerPromise(sender, MakeEnvelope<ErrorReply>(ActorRef(), why()).release());
   } else {
     FailRemoteAsk(sender, why);
@@ -225,7 +228,21 @@ void Selection::Deliver(EnvelopePtr message) const {
   const ActorRef sender = message->sender();
   if (to.size() > 1) message->set_sender(SharedSender(sender));
   for (size_t i = 0; i < to.size(); ++i) {
-    EnvelopePtr one = i + 1 == to.size() ? std::move(message) : CopyEnvelope(NodeCache::OfThisThread(), *message);
+    EnvelopePtr one;
+    if (i + 1 < to.size()) {
+      absl::StatusOr<EnvelopePtr> copy =
+          future_internal::InvokeForResult(CopyEnvelope, NodeCache::OfThisThread(), *message);
+      if (!copy.ok()) {
+        // An ask fails, unless an actor has received it.
+        if (i == 0) message->set_sender(sender);
+        receivers.meant = ToWireText();
+        Lose(std::move(message), receivers);
+        return;
+      }
+      one = *std::move(copy);
+    } else {
+      one = std::move(message);
+    }
     const auto* const identify = to[i].IsPromise() ? one->TryAs<Identify>() : nullptr;
     if (identify != nullptr) {
       // A promise cannot reply to Identify; it would take Identify for its reply.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -469,6 +470,19 @@ TEST_F(SelectionTest, WhatCannotBeCopiedGoesToOneButNotToSeveral) {
   Select(*system_, "/user/c1").Tell(Unique{std::make_unique<int>(1)});
   Settle();
   EXPECT_EQ(system_->dead_letters().total(), 1u);
+}
+
+// Copies throw.
+struct Fragile {
+  Fragile() = default;
+  Fragile(Fragile&&) noexcept = default;
+  Fragile(const Fragile&) { throw std::runtime_error("no copy"); }
+};
+
+TEST_F(SelectionTest, AMessageWhoseCopyThrowsIsADeadLetter) {
+  const uint64_t lost = system_->dead_letters().count(DeadLetterReason::kNotCopyable);
+  EXPECT_NO_THROW(Select(*system_, "/user/c*").Tell(Fragile{}));
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), lost + 1);
 }
 
 TEST_F(SelectionTest, MessagesOfTheRuntimeGoByItToo) {

@@ -3,7 +3,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
 #include "fraktor/actor/send/internal/remote_sending.h"
+#include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
@@ -31,7 +38,16 @@ absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) 
   if (to.size() > 1) message->set_sender(SharedSender(sender));
   absl::Status first;
   for (size_t i = 0; i + 1 < to.size(); ++i) {
-    absl::Status sent = SendOrMark(to[i], CopyEnvelope(CacheOfThisThread(), *message));
+    absl::StatusOr<EnvelopePtr> copy = future_internal::InvokeForResult(CopyEnvelope, CacheOfThisThread(), *message);
+    if (!copy.ok()) {
+      // An ask fails, unless a routee has received it.
+      if (i == 0) message->set_sender(sender);
+      absl::Status threw = Annotate(
+          copy.status(), ToStd(absl::StrCat("a copy of ", ToAbsl(message->type()->name()), " could not be made")));
+      LoseRouted(router, std::move(message), DeadLetterReason::kNotCopyable);
+      return threw;
+    }
+    absl::Status sent = SendOrMark(to[i], *std::move(copy));
     if (first.ok()) first = std::move(sent);
   }
   absl::Status sent = SendOrMark(to.back(), std::move(message));

@@ -201,7 +201,22 @@ Envelope* ActorTree::OnInterceptedMessage(Turn turn, Envelope* envelope) {
     // The message of WatchWith may be a command to the runtime.
     if (message == nullptr || !(message->Is<PoisonPill>() || message->Is<Kill>())) return message.release();
   }
-  if (message->Is<PoisonPill>() && !slot.instance->TakesPoisonPill()) {
+  bool takes_pill = false;
+  if (message->Is<PoisonPill>()) {
+    FailureCause cause = FailureCause::kReturned;
+    const absl::Status told = MessageInvoker::Call(
+        "TakesPoisonPill",
+        [&] {
+          takes_pill = slot.instance->TakesPoisonPill();
+          return absl::OkStatus();
+        },
+        &cause);
+    if (!told.ok()) {
+      MessageInvoker::Fail(turn, told, cause, nullptr);
+      return nullptr;
+    }
+  }
+  if (message->Is<PoisonPill>() && !takes_pill) {
     turn.state().Set(Gate::kStopping);
   } else if (message->Is<Kill>()) {
     MessageInvoker::Fail(turn,
@@ -220,6 +235,10 @@ Envelope* ActorTree::OnInterceptedMessage(Turn turn, Envelope* envelope) {
 
 void ActorTree::OnFailure(Turn turn, const absl::Status& error, FailureCause cause, Envelope* message) {
   supervision_.OnFailure(turn, error, cause, message);
+}
+
+void ActorTree::OnThrown(ActorRef actor, const absl::Status& error) {
+  log_.Log(LogLevel::kError, actor, ToStd(error.message()));
 }
 
 bool ActorTree::StopChildrenFirst(ActorSlot& slot) {
