@@ -35,7 +35,7 @@ inline constexpr bool kIsInterceptedMessage<Kill> = true;
 template <>
 inline constexpr bool kPassesMailboxLimits<Kill> = true;
 
-// To a watcher: the watched actor has ended.
+// To a watcher: the watched actor has ended. A full mailbox accepts it.
 struct Terminated {
   ActorRef actor;
   // False if it is not known whether the actor ever existed.
@@ -47,6 +47,8 @@ struct Terminated {
 };
 template <>
 inline constexpr bool kIsInterceptedMessage<Terminated> = true;
+template <>
+inline constexpr bool kPassesMailboxLimits<Terminated> = true;
 // A watcher may end before its Terminated arrives, as a router does that stops with its routees.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<Terminated> = true;

@@ -60,7 +60,8 @@ class ActorInstance {
   virtual const SupervisorStrategy& supervision() const;
 
   // Decides what happens to a child that has failed. context.sender() is the child. The default
-  // asks the strategy. An exception is a failure of this actor.
+  // asks the strategy. An exception is a failure of this actor. Not called for a child that this
+  // actor has stopped, nor for a failure that a restart of all children covers (SupervisionScope).
   virtual SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure);
 
   // Receives the reply to an AskOnReply, or DeadlineExceeded if none arrived in time. `ask` is the

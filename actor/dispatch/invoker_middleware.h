@@ -90,7 +90,7 @@ class InvokerMiddleware {
   virtual void AfterReceive(const Interception& at, const absl::Status& status) = 0;
 
   // A system message, such as a reply or a decision of the supervisor, is about to be handled. The
-  // middleware cannot stop it and must not throw.
+  // middleware cannot stop it. If it throws, the error is logged, and the actor goes on.
   virtual void OnSystemMessage(const Interception& /*at*/) {}
 };
 

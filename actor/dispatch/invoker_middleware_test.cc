@@ -65,12 +65,14 @@ class Recorder final : public InvokerMiddleware {
 
   void OnSystemMessage(const Interception& at) override {
     if (const auto* mark = at.message.TryAs<Mark>()) log->push_back(name_ + " hears " + std::to_string(mark->value));
+    if (hears) hears(at);
   }
 
   std::vector<std::string>* log = nullptr;
   ActorRef last_actor;
   std::function<MiddlewareFlow(const Interception&)> before;
   std::function<void(const Interception&)> after;
+  std::function<void(const Interception&)> hears;
 
  private:
   static std::string TextOf(const Envelope& message) {
@@ -120,6 +122,16 @@ TEST_F(MiddlewareTest, HearsOfSystemMessages) {
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
   Run(actor);
   EXPECT_EQ(log_, Log({"a before 1", "a hears 5", "b hears 5", "system 5"}));
+}
+
+// SCH-6: the others hear of the message, the actor handles it and has not failed.
+TEST_F(MiddlewareTest, MayThrowWhenItHearsOfASystemMessage) {
+  ActorRef actor = SpawnLogger();
+  a_->hears = [](const Interception&) { throw std::runtime_error("no ears"); };
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
+  Run(actor);
+  EXPECT_EQ(log_, Log({"a hears 5", "b hears 5", "system 5"}));
+  EXPECT_TRUE(failures_.empty());
 }
 
 // SCH-6: the message stays at the front, and the invoker returns kSuspended.

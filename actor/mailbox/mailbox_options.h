@@ -8,8 +8,9 @@
 //   auto alarms = system.Spawn<Alarms>("alarms", {.mailbox = urgent_first}, &handled);
 //
 // A mailbox is unbounded by default. That is faster: senders and the receiver of a bounded mailbox
-// share a counter. System messages, PoisonPill and Kill always find room. User messages do not use
-// the reserve for system messages: a mailbox of 1000 with a reserve of 10 takes 990 user messages.
+// share a counter. System messages, PoisonPill, Kill, Terminated and the messages of the actor's
+// own timers always find room. User messages do not use the reserve for system messages: a mailbox
+// of 1000 with a reserve of 10 takes 990 user messages.
 // With MessageOrder::kControlFirst there is a second reserve, beyond the capacity, which only
 // control messages use.
 //

@@ -23,8 +23,8 @@
 //   still find them.
 // - A stashed message has left the mailbox, and makes room there. An unstashed one counts again: if
 //   the mailbox is full by then and does not block its senders, the newest messages without room
-//   become dead letters (mailbox_full). A mailbox with OverflowStrategy::kDropOldest takes all back
-//   and does not count them.
+//   become dead letters (mailbox_full), except messages that no limit refuses, as Terminated. A
+//   mailbox with OverflowStrategy::kDropOldest takes all back and does not count them.
 //
 // Cost: only the messages themselves, which are linked.
 //

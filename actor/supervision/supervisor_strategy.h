@@ -38,7 +38,11 @@ namespace fraktor::inline v0 {
 
 enum class SupervisionScope : uint8_t {
   kOneForOne,  // The verdict affects only the child that failed.
-  kAllForOne,  // Restart and stop affect all children.
+  // Restart and stop affect all children. Such a verdict also covers the failures of children that
+  // it has not reached yet: the decider is not asked about them, and they restart or stop nobody
+  // again. So n children that fail at once make n restarts. A child that fails after its restart
+  // has failed anew.
+  kAllForOne,
 };
 
 // The delay before a restart: `min` before the first, then `factor` times longer each time, at most
@@ -54,7 +58,9 @@ struct RestartBackoff {
 struct SupervisorStrategyOptions {
   SupervisionScope scope = SupervisionScope::kOneForOne;
   // The number of restarts that are allowed within the window; then the child is stopped. 0 allows
-  // none. -1 allows any number, or one if the window is finite.
+  // none. -1 allows any number, or one if the window is finite. With kAllForOne a restart counts
+  // for each child that it affects, a failure that it covers counts for none, and a child that
+  // exceeds the number stops all.
   int64_t max_restarts = -1;
   absl::Duration window = absl::InfiniteDuration();
   RestartBackoff backoff = {};

@@ -401,7 +401,7 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
   ExpectForeignChildren(guardian);
   booting.SetGuardian(GuardianKind::kSystem, guardian);
   FRAKTOR_ASSIGN_OR_RETURN(temp, tree->SpawnChildOf(root, *MakeProps<TempGuardian>(on_system_pool), "temp"));
-  if (options.on_boot != nullptr) FRAKTOR_RETURN_IF_ERROR(options.on_boot(system));
+  if (options.on_boot != nullptr) FRAKTOR_RETURN_IF_ERROR(future_internal::InvokeForResult(options.on_boot, system));
   FRAKTOR_ASSIGN_OR_RETURN(running, std::move(booting).IntoRunning());
   Tell(root, GuardiansReady{running.get()});
   is_running.store(true, std::memory_order_release);

@@ -131,6 +131,14 @@ TEST_F(System, SaysThatItIsNotUpIfItsBootFails) {
   EXPECT_NE(failed.message().find("no disk"), absl::string_view::npos) << failed;
 }
 
+// GRD-2
+TEST_F(System, SaysThatItIsNotUpIfItsBootThrows) {
+  options_.on_boot = [](ActorSystem&) -> absl::Status { throw std::runtime_error("no disk"); };
+  const absl::Status failed = ActorSystem::Create(options_).status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(failed), ActorErrorKind::kSystemNotBootstrapped) << failed;
+  EXPECT_NE(failed.message().find("no disk"), absl::string_view::npos) << failed;
+}
+
 // GRD-4
 TEST_F(System, EndsThatWasToldToEndWhileItBoots) {
   options_.on_boot = [](ActorSystem& booting) {

@@ -373,7 +373,12 @@ void CoordinatedShutdown::Finish(absl::Status result) {
   }
   for (Promise<void>& promise : waiting) promise.Set(result);
   const bool was_run = result.code() != absl::StatusCode::kCancelled;
-  if (options_.exit != nullptr && was_run) options_.exit(exit_code);
+  if (options_.exit == nullptr || !was_run) return;
+  if (const absl::Status exited = future_internal::InvokeForResult(options_.exit, exit_code); !exited.ok()) {
+    system_.log().Log(LogLevel::kError,
+                      {.at = system_.toolbox().WallNow(),
+                       .text = ToStd(absl::StrCat("CoordinatedShutdownOptions.exit threw: ", exited.message()))});
+  }
 }
 
 }  // namespace fraktor::inline v0

@@ -250,6 +250,35 @@ TEST_F(LifeCycle, StartsTheNewInstanceOfARestartBeforeAReplyReachesIt) {
   EXPECT_EQ(Told(), (Lines{"a PreRestart", "a made", "a PostRestart", "a PreStart", "a gets the reply"}));
 }
 
+// Cannot say whether it takes a PoisonPill.
+class Undecided final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+  bool TakesPoisonPill() const override { throw std::runtime_error("undecided"); }
+};
+
+// An exception of TakesPoisonPill is a failure of the actor, which handles no further message
+// before the verdict.
+TEST_F(LifeCycle, FailsAnActorThatThrowsWhenAPoisonPillComes) {
+  const ActorRef boss = Spawn("boss", {.decide = [this](ActorContext&, const Failure& failure) {
+                                diary_.Add(std::string(failure.error.message()));
+                                EXPECT_EQ(failure.cause, FailureCause::kThrown);
+                                return fraktor::Stop();
+                              }});
+  absl::StatusOr<ActorRef> kid = absl::UnknownError("no turn");
+  const PropsPtr props = MakeProps<Undecided>({});
+  Let(boss, [&](ActorContext& context) {
+    kid = context.TrySpawn(*props, "kid");
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(kid.ok()) << kid.status();
+  Told();
+  Tell(*kid, PoisonPill{});
+  Settle();
+  EXPECT_EQ(Told(), Lines{"TakesPoisonPill threw: undecided"});
+  EXPECT_FALSE(IsAlive(*kid));
+}
+
 // A1: the failure of a child arrives while the parent restarts.
 TEST_F(LifeCycle, StartsTheNewInstanceOfARestartBeforeItDecidesOnAChild) {
   ActorRef kid;

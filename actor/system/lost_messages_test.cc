@@ -9,19 +9,27 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observability_hub.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/internal/system_fixture.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/queue/internal/inbox.h"
+#include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor {
 
 using actor_internal::DispatcherTable;
+using actor_internal::UnwatchActor;
 using system_internal::Act;
 using system_internal::Lines;
 using system_internal::SystemTest;
@@ -111,6 +119,86 @@ TEST_F(LostMessages, OfListenersAreCountedOnly) {
   });
   Tell(ActorRef(), 7);
   EXPECT_EQ(heard, 1);
+}
+
+// SCH-4: the reply comes after the asker has handled its last system message, and before its
+// references are stale.
+TEST_F(LostMessages, ThatAreRepliesToAnAskerInItsLastMomentAreDeadLetters) {
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  ActorRef promise;
+  const ActorRef asked = Spawn("asked", {.other = [&](ActorContext& context, Envelope&) {
+                                 promise = context.sender();
+                                 return absl::OkStatus();
+                               }});
+  const ActorRef asker =
+      Spawn("asker", {.post_stop = [&](ActorContext&) { Tell(promise, std::string("a late reply")); }});
+  Let(asker, [&](ActorContext& context) { return context.AskOnReply(asked, 1, absl::Minutes(1)).status(); });
+  Stop(asker);
+  ASSERT_FALSE(IsAlive(asker));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].find("late_reply "), 0u) << lines[0];
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kLateReply), 1u);
+}
+
+// SCH-4: the reply passes its check before the asker ends, and reaches the mailbox afterwards.
+TEST_F(LostMessages, ThatAreRepliesToTheNextActorOfASlotAreDeadLetters) {
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  const ActorRef asked = Spawn("asked");
+  const ActorRef parent = Spawn("parent");
+  const ActorRef asker = SpawnUnder(parent, "asker");
+  ActorRef promise;
+  Let(asker, [&](ActorContext& context) {
+    FRAKTOR_ASSIGN_OR_RETURN(promise, context.AskOnReply(asked, std::string("question"), absl::Minutes(1)));
+    return absl::OkStatus();
+  });
+  Stop(asker);
+  ActorRef next;
+  for (int i = 0; i < 1000 && next.any_slot() != asker.any_slot(); ++i) {
+    next = SpawnUnder(parent, "next" + std::to_string(i));
+  }
+  ASSERT_EQ(next.slot(), asker.slot());
+  ASSERT_EQ(lines, Lines());
+  EnvelopePtr reply = MakeEnvelope<std::string>(promise, "a late reply");
+  reply->set_target_word(asker.word());
+  reply->MarkAsSystem();
+  if (next.slot()->mailbox.PostSystem(reply.release()) != InboxPush::kQueued) {
+    DispatcherTable::RegisterOrEmpty(*next.slot());
+  }
+  Settle();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].find("late_reply "), 0u) << lines[0];
+}
+
+// An ask that its asker no longer waits for has no reply that could be lost.
+TEST_F(LostMessages, AreNotAsksThatAnAskerWithdrawsInItsLastMoment) {
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  const ActorRef asked = Spawn("asked");
+  Future<std::string> reply;
+  const ActorRef asker = Spawn("asker", {.post_stop = [&](ActorContext&) { reply = {}; }});
+  Let(asker, [&](ActorContext& context) {
+    reply = context.Ask<std::string>(asked, std::string("question"), absl::Minutes(1));
+    return absl::OkStatus();
+  });
+  Stop(asker);
+  EXPECT_EQ(lines, Lines());
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kLateReply), 0u);
+}
+
+// Messages of the runtime are no messages of the program.
+TEST_F(LostMessages, OfTheRuntimeAreNotCounted) {
+  const ActorRef watcher = Spawn("watcher");
+  const ActorRef ends = Spawn("ends", {.post_stop = [&](ActorContext& context) {
+                                TellSystem(context.self(), MakeEnvelope<UnwatchActor>(ActorRef(), watcher));
+                              }});
+  Stop(ends);
+  double count = 0;
+  for (const Metric& metric : system().hub().Snapshot(toolbox_->Now()).metrics) {
+    if (metric.name == kDeadLettersTotal) count += metric.value;
+  }
+  EXPECT_EQ(count, 0);
 }
 
 // SCH-4: the error of a full mailbox names the actor and the capacity.

@@ -1,12 +1,15 @@
 // Supervision of actors that fail, through the public API.
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/cord.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -17,14 +20,18 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
 
@@ -80,6 +87,250 @@ TEST_F(Supervision, RestartsAllForOne) {
     EXPECT_TRUE(IsAlive(kid));
     EXPECT_EQ(kid.slot()->failures, 0);
   }
+}
+
+// Counts the restarts of all instances. Fails on a Fail, as a Puppet does.
+class Part final : public ActorInstance {
+ public:
+  explicit Part(int* restarts) : restarts_(*restarts) {}
+  absl::Status PostRestart(ActorContext&, const absl::Status&) override {
+    ++restarts_;
+    return absl::OkStatus();
+  }
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    return message.Is<Act>() ? message.As<Act>().what(context) : absl::OkStatus();
+  }
+  absl::Status OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*>) override {
+    return absl::InternalError("a bad reply");
+  }
+
+ private:
+  int& restarts_;
+};
+
+class SupervisionOfAll : public Supervision {
+ protected:
+  // Spawns a boss whose strategy concerns all of its children, and that many children.
+  void SpawnParts(int count, SupervisorStrategyOptions options) {
+    options.scope = SupervisionScope::kAllForOne;
+    boss_ = Spawn("boss", {.strategy = Strategy(std::move(options))});
+    AddParts(count);
+  }
+  void AddParts(int count) {
+    const PropsPtr props = MakeProps<Part>({}, &restarts_);
+    Let(boss_, [&](ActorContext& context) {
+      for (int i = 0; i < count; ++i) kids_.push_back(context.Spawn(*props));
+      return absl::OkStatus();
+    });
+  }
+  // Lets all children fail before the boss decides on the first of them.
+  void FailAll() {
+    for (const ActorRef kid : kids_) Tell(kid, fraktor::Fail());
+    Settle();
+  }
+  int Restarts() { return std::exchange(restarts_, 0); }
+  void ExpectAllLive() {
+    for (const ActorRef kid : kids_) {
+      ASSERT_TRUE(IsAlive(kid));
+      ASSERT_EQ(kid.slot()->failures, 0) << kid;
+    }
+    int alive = 0;
+    for (const ActorRef kid : kids_) {
+      Tell(kid, Act{[&alive](ActorContext&) {
+             ++alive;
+             return absl::OkStatus();
+           }});
+    }
+    Settle();
+    EXPECT_EQ(alive, static_cast<int>(kids_.size()));
+  }
+
+  int restarts_ = 0;
+};
+
+// SCH-7: each child has a message that it fails on. The boss decides on the first failure before
+// the other children have run, so they restart before they fail, and then again.
+TEST_F(SupervisionOfAll, RestartsEachChildAFewTimesIfAllReceiveWhatTheyFailOn) {
+  constexpr int kParts = 400;
+  SpawnParts(kParts, {});
+  for (int round = 0; round < 3; ++round) {
+    FailAll();
+    const int restarts = Restarts();
+    EXPECT_GE(restarts, kParts) << "round " << round;
+    EXPECT_LE(restarts, 3 * kParts) << "round " << round;
+    ExpectAllLive();
+  }
+}
+
+// Has a strategy. On an int it says that it waits, and waits.
+class HeldBoss final : public ActorInstance {
+ public:
+  HeldBoss(const SupervisorStrategy* strategy, std::counting_semaphore<>* waits, std::counting_semaphore<>* goes_on)
+      : strategy_(*strategy), waits_(*waits), goes_on_(*goes_on) {}
+  const SupervisorStrategy& supervision() const override { return strategy_; }
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (message.Is<int>()) {
+      waits_.release();
+      goes_on_.acquire();
+    }
+    return message.Is<Act>() ? message.As<Act>().what(context) : absl::OkStatus();
+  }
+
+ private:
+  const SupervisorStrategy& strategy_;
+  std::counting_semaphore<>& waits_;
+  std::counting_semaphore<>& goes_on_;
+};
+
+// Tells itself an int until the condition holds.
+class Waiter final : public ActorInstance {
+ public:
+  Waiter(std::function<bool()> holds, std::counting_semaphore<>* told) : holds_(std::move(holds)), told_(*told) {}
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    if (holds_()) {
+      told_.release();
+    } else {
+      context.Tell(context.self(), 0);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::function<bool()> holds_;
+  std::counting_semaphore<>& told_;
+};
+
+// SCH-7: the boss has a thread of its own, which it blocks until all children have failed; they
+// share one worker. So all failures come before its first decision: one restart of each child is
+// the verdict on all of them, and counts once.
+TEST(SupervisionOfAllAtOnce, RestartsEachChildOnceAndCountsOneRestart) {
+  constexpr int kParts = 2'000;
+  constexpr int kRounds = 3;
+  std::counting_semaphore<> waits{0};
+  std::counting_semaphore<> goes_on{0};
+  int restarts = 0;  // The children share a worker, so it need not be atomic.
+  const SupervisorStrategy strategy({.scope = SupervisionScope::kAllForOne, .max_restarts = kRounds});
+  const std::unique_ptr<StdToolbox> toolbox = StdToolbox::Make({}).value();
+  DiarySink sink;
+  ActorSystemOptions options;
+  options.config.system_name = "test";
+  options.toolbox = toolbox.get();
+  options.log_sink = &sink;
+  options.workers = 1;
+  const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+  const ActorRef boss = system->Spawn(
+      *MakeProps<HeldBoss>({.dispatcher = DispatcherChoice::kPinned}, &strategy, &waits, &goes_on), "boss");
+  const PropsPtr props = MakeProps<Part>({}, &restarts);
+  std::vector<ActorRef> kids;
+  std::counting_semaphore<> spawned{0};
+  Tell(boss, Act{[&](ActorContext& context) {
+         for (int i = 0; i < kParts; ++i) kids.push_back(context.Spawn(*props));
+         spawned.release();
+         return absl::OkStatus();
+       }});
+  spawned.acquire();
+  // The waiters share the worker of the children.
+  const auto wait_until = [&](std::function<bool()> holds, std::counting_semaphore<>* told) {
+    Tell(system->Spawn(*MakeProps<Waiter>({}, std::move(holds), told)), 0);
+  };
+  std::counting_semaphore<> settled{0};
+  const auto fail_all = [&] {
+    int failed = 0;
+    Tell(boss, 0);
+    waits.acquire();
+    const Act fails{[&failed](ActorContext&) {
+      ++failed;
+      return absl::InternalError("broken");
+    }};
+    for (const ActorRef kid : kids) Tell(kid, fails);
+    wait_until([&] { return failed == kParts; }, &goes_on);
+    // The boss handles it after all failures.
+    Tell(boss, Act{[&](ActorContext&) {
+           settled.release();
+           return absl::OkStatus();
+         }});
+    settled.acquire();
+  };
+  for (int round = 1; round <= kRounds; ++round) {
+    fail_all();
+    int alive = 0;
+    const Act lives{[&alive](ActorContext&) {
+      ++alive;
+      return absl::OkStatus();
+    }};
+    for (const ActorRef kid : kids) Tell(kid, lives);
+    wait_until([&] { return alive == kParts; }, &settled);
+    settled.acquire();
+    EXPECT_EQ(restarts, round * kParts);
+  }
+  fail_all();
+  const auto has_ended = [](ActorRef kid) { return !kid.IsCurrent(); };
+  wait_until([&] { return std::all_of(kids.begin(), kids.end(), has_ended); }, &settled);
+  settled.acquire();
+  EXPECT_EQ(restarts, kRounds * kParts) << "one more failure than max_restarts stops all";
+}
+
+// SCH-7: a child that fails after its restart has failed anew, also if its siblings still wait.
+TEST_F(SupervisionOfAll, RestartsAllAgainForAFailureAfterTheRestart) {
+  SpawnParts(3, {});
+  for (int round = 0; round < 2; ++round) {
+    Fail(kids_[0]);
+    EXPECT_EQ(Restarts(), 3) << "round " << round;
+  }
+  // The new instance handles the second message.
+  Tell(kids_[0], fraktor::Fail());
+  Tell(kids_[0], fraktor::Fail());
+  Settle();
+  EXPECT_GE(Restarts(), 4);
+  ExpectAllLive();
+}
+
+// SCH-7: a child that was spawned after a restart of all has failed for the first time.
+TEST_F(SupervisionOfAll, RestartsAllForAChildThatWasSpawnedAfterARestart) {
+  SpawnParts(3, {});
+  Fail(kids_[0]);
+  EXPECT_EQ(Restarts(), 3);
+  AddParts(1);
+  Fail(kids_[3]);
+  EXPECT_EQ(Restarts(), 4);
+  ExpectAllLive();
+}
+
+// SCH-7: children that wait for their restart fail on replies. The restart that is due is the
+// verdict on that, too.
+TEST_F(SupervisionOfAll, RestartsEachChildOnceAfterABackoff) {
+  SpawnParts(200, {.backoff = {.min = absl::Seconds(10), .max = absl::Seconds(10)}});
+  std::vector<ActorRef> asks;
+  const ActorRef silent = Spawn("silent", {.other = [](ActorContext&, Envelope&) { return absl::OkStatus(); }});
+  for (const ActorRef kid : kids_) {
+    Let(kid, [&](ActorContext& context) {
+      FRAKTOR_ASSIGN_OR_RETURN(asks.emplace_back(), context.AskOnReply(silent, 1, absl::Minutes(1)));
+      return absl::OkStatus();
+    });
+  }
+  Fail(kids_[0]);
+  for (const ActorRef ask : asks) Tell(ask, fraktor::Fail());
+  Settle();
+  for (const ActorRef kid : kids_) ASSERT_EQ(kid.slot()->failures, 1);
+  EXPECT_EQ(Restarts(), 0);
+  RunFor(absl::Seconds(9));
+  EXPECT_EQ(Restarts(), 0);
+  RunFor(absl::Seconds(1));
+  EXPECT_EQ(Restarts(), 200);
+  ExpectAllLive();
+}
+
+// SCH-7: the first verdict stops all children, and nobody decides on the failures of the others.
+TEST_F(SupervisionOfAll, StopsAllOnceIfAllFailAtOnce) {
+  int decisions = 0;
+  SpawnParts(2'000, {.decider = [&decisions](const Failure&) {
+               ++decisions;
+               return fraktor::Stop();
+             }});
+  FailAll();
+  for (const ActorRef kid : kids_) EXPECT_FALSE(IsAlive(kid));
+  EXPECT_EQ(decisions, 1);
+  EXPECT_TRUE(IsAlive(boss_));
 }
 
 // A23

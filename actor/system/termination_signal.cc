@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/serial_executor.h"
@@ -127,7 +129,10 @@ absl::StatusOr<std::unique_ptr<TerminationSignal>> TerminationSignal::Listen(Run
   std::unique_ptr<TerminationSignal> signal(new TerminationSignal(place));
   signal->executor_ = std::move(executor);
   signal->executor_->Post([self = signal.get(), descriptor = DescriptorAt(place), on_signal = std::move(on_signal)] {
-    while (AwaitRing(descriptor) && !self->is_ending_.load(std::memory_order_acquire)) on_signal();
+    while (AwaitRing(descriptor) && !self->is_ending_.load(std::memory_order_acquire)) {
+      const absl::Status told = future_internal::InvokeForResult(on_signal);
+      if (!told.ok()) std::fprintf(stderr, "fraktor: the listener to SIGTERM threw: %s\n", told.ToString().c_str());
+    }
   });
   return signal;
 }

@@ -7,6 +7,7 @@
 #include "fraktor/actor/cell/internal/cell_state.h"
 #include "fraktor/actor/observe/internal/worker_metrics.h"
 #include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/send/internal/limited_sending.h"
 #include "fraktor/actor/send/mailing.h"
 
 namespace fraktor::inline v0::actor_internal {
@@ -20,6 +21,10 @@ void WatchActivity(ActorContext& context, bool on) {
 void EnqueueIntercepted(ActorContext& context, EnvelopePtr message) {
   ActorWorker& worker = ActorContext::worker();
   message->set_target_word(worker.turn_state.word | kIntercepted);
+  if ((context.slot().flags() & kLimitedFlag) != 0) {
+    AppendBeyondLimits(worker.turn(), message.release());
+    return;
+  }
   if (worker.metrics != nullptr) {
     worker.metrics->CountEnqueued(context.slot().type.load(std::memory_order_relaxed));
   }

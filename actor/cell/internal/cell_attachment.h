@@ -40,7 +40,8 @@ class CellAttachment {
 void WatchActivity(ActorContext& context, bool on);
 
 // Appends a message to the actor's own mailbox, past any limit, with the flag kIntercepted:
-// OnInterceptedMessage sees it before the actor does.
+// OnInterceptedMessage sees it before the actor does. It stays behind the messages that were sent
+// to the actor before, also those that wait for room.
 void EnqueueIntercepted(ActorContext& context, EnvelopePtr message);
 
 namespace cell_internal {

@@ -49,8 +49,13 @@ class CellState final : public LifecycleState {
   // An actor may have very many watchers.
   IndexedSet<ActorRef, 2> watchers;
 
+  struct Restarts {
+    RestartStats stats;
+    // The child was told to restart with all others, and has not begun.
+    bool is_due = false;
+  };
   // The restarts of each child that has been restarted.
-  absl::flat_hash_map<ActorRef, RestartStats> restarts;
+  absl::flat_hash_map<ActorRef, Restarts> restarts;
 
   // The reason of a restart, or the error of the constructor, until the actor starts.
   absl::Status failure;

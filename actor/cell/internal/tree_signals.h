@@ -22,7 +22,11 @@ struct ResumeActor {};
 // The verdict on an ancestor or on the recipient: it restarts.
 struct RestartActor {
   absl::Status reason;
+  // A verdict on all children. The recipient replies with RestartBegun.
+  bool is_of_all = false;
 };
+// From a child, which is the sender, to its parent: the restart of all children has reached it.
+struct RestartBegun {};
 // The verdict is a restart, which comes later.
 struct RestartDeferred {};
 // From a failed child, which is the sender, to its parent.

@@ -326,9 +326,8 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
     Envelope* const envelope = state.lists.PopSystem();
     if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(state.word)) {
       state.current = envelope;
-      if (run_gate_ != 0) [[unlikely]] {
-        for (const auto& part : middleware_) part->OnSystemMessage({state.self(), *envelope});
-      }
+      if (run_gate_ != 0) [[unlikely]]
+        TellMiddleware(turn, *envelope);
       // An actor without an extension never waits on the scheduler, but it can still be signalled.
       uint32_t counted = 1;
       if (slot.extension == nullptr) {
@@ -358,6 +357,19 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
   slot.failures = state.failures;
   slot.gate = GateToKeep(state);
   return handled;
+}
+
+// A middleware that throws does not fail the actor: the verdict on the failure would be a system
+// message too, on which the middleware may throw again.
+void MessageInvoker::TellMiddleware(Turn turn, Envelope& message) {
+  const Interception at{turn.state().self(), message};
+  for (const auto& part : middleware_) {
+    const absl::Status told = Call("a middleware that was told of a system message", [&] {
+      part->OnSystemMessage(at);
+      return absl::OkStatus();
+    });
+    if (!told.ok()) lifecycle_.OnThrown(at.actor, told);
+  }
 }
 
 // The system messages have used up the budget of the turn. While only signals are left, user

@@ -75,6 +75,7 @@ class MessageInvoker final : private HandlerEndListener {
   static void WriteBack(Turn turn);
   static InvokeResult Yield(Turn turn, uint32_t handled);
   uint32_t HandleSystemMessages(Turn turn, uint32_t used);
+  void TellMiddleware(Turn turn, Envelope& message);
   uint32_t HandleUserShare(Turn turn);
   static bool HasOnlySignals(Turn turn);
   // Handles a system message of the scheduler that is no reply. Returns the number of messages that

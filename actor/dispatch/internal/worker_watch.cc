@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/send/internal/dispatcher_table.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/toolbox_worker.h"
 
@@ -229,7 +231,11 @@ void WorkerWatch::Look(Instant now) {
   }
   // Without the lock: workers that wake up need it, and on_stall may call Stop.
   if (options_.on_stall == nullptr) return;
-  for (const WorkerStall& stall : stalls) options_.on_stall(stall);
+  for (const WorkerStall& stall : stalls) {
+    const absl::Status told = future_internal::InvokeForResult(options_.on_stall, stall);
+    // The patrol has no log.
+    if (!told.ok()) std::fprintf(stderr, "fraktor: on_stall of a dispatcher threw: %s\n", told.ToString().c_str());
+  }
 }
 
 void WorkerWatch::LookAtSlice(ActorWorker& worker, SeenSlice& seen, Instant now) {

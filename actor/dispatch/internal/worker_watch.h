@@ -56,8 +56,8 @@ struct WorkerWatchOptions {
   // How long a run may take before it is reported. From 1 ms to 1 h; infinite for no reports.
   absl::Duration stall_after = absl::Milliseconds(500);
   // The patrol calls it. It must not block and must not stop an executor, except by StopSoon. If it
-  // is null, the actor system logs a warning with the type of the actor. Without a system, and for
-  // pinned actors, nothing is reported.
+  // throws, stderr gets a line. If it is null, the actor system logs a warning with the type of the
+  // actor. Without a system, and for pinned actors, nothing is reported.
   std::function<void(const WorkerStall&)> on_stall = nullptr;
 
   // InvalidArgument that names the option.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -293,11 +294,15 @@ class WorkerWatchTest : public testing::Test {
                  .toolbox = toolbox_.get(),
                  .slots = &mailboxes_.slots(),
                  .promises = &mailboxes_.promises()}),
-        watch_(std::make_shared<WorkerWatch>(
-            WorkerWatchOptions{.publish_after = kPublishAfter,
-                               .stall_after = kStallAfter,
-                               .on_stall = [this](const WorkerStall& stall) { stalls_.push_back(stall); }},
-            *toolbox_, std::vector<ActorWorker*>{&worker_})) {
+        watch_(std::make_shared<WorkerWatch>(WorkerWatchOptions{.publish_after = kPublishAfter,
+                                                                .stall_after = kStallAfter,
+                                                                .on_stall =
+                                                                    [this](const WorkerStall& stall) {
+                                                                      stalls_.push_back(stall);
+                                                                      if (listener_throws_)
+                                                                        throw std::runtime_error("no listener");
+                                                                    }},
+                                             *toolbox_, std::vector<ActorWorker*>{&worker_})) {
     worker_.AdoptThread();
   }
   ~WorkerWatchTest() override {
@@ -338,6 +343,7 @@ class WorkerWatchTest : public testing::Test {
   ActorWorker worker_;
   ActorSlot& running_ = HeldSlot();
   std::vector<WorkerStall> stalls_;
+  bool listener_throws_ = false;
   std::shared_ptr<WorkerWatch> watch_;
   Instant now_ = Instant::FromNanoseconds(1'000'000'000);
 };
@@ -356,6 +362,16 @@ TEST_F(WorkerWatchTest, PublishesWhatWasPutOffForLongEnough) {
   watch_->Look(now_ + 3 * kPublishAfter);
   EXPECT_EQ(watch_->published(), 1u);
   EXPECT_EQ(deferred().Take(), nullptr);
+  EndRun();
+}
+
+// The patrol, on which all timers may depend, survives.
+TEST_F(WorkerWatchTest, SurvivesAListenerThatThrows) {
+  listener_throws_ = true;
+  BeginRun();
+  watch_->Look(now_);
+  EXPECT_NO_THROW(watch_->Look(now_ + kStallAfter));
+  EXPECT_EQ(stalls_.size(), 1u);
   EndRun();
 }
 

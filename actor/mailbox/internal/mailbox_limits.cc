@@ -91,8 +91,10 @@ Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer pro
     if (!LimitWord::IsFor(word, GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
     const OverflowNeeds needs = word_.needs();
     if (needs == OverflowNeeds::kQueue) return Keep(envelope);
-    if (envelope->type()->passes_limits()) [[unlikely]]
-      return needs == OverflowNeeds::kLine ? Pass(envelope) : Admission{.kind = AdmissionKind::kPass};
+    if (envelope->type()->passes_limits()) [[unlikely]] {
+      if (needs == OverflowNeeds::kLine && producer != Producer::kSelf) return Pass(envelope);
+      return {.kind = AdmissionKind::kPass};
+    }
     const bool exempt = producer == Producer::kSelf && needs == OverflowNeeds::kLine;
     if (exempt ? LimitWord::DepthOf(word) < LimitWord::kMaxDepth : word_.HasRoom(word)) {
       if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
@@ -104,6 +106,20 @@ Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer pro
     }
     return Overflow(envelope, sender, producer);
   }
+}
+
+Admission MailboxLimits::AdmitOwn(Envelope* envelope) {
+  if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
+  switch (word_.needs()) {
+    case OverflowNeeds::kCount:
+      break;
+    case OverflowNeeds::kLine:
+      return Pass(envelope);
+    case OverflowNeeds::kQueue:
+      envelope->set_target_word(envelope->target_word() | kPassesMark);
+      return Keep(envelope);
+  }
+  return {.kind = AdmissionKind::kPass};
 }
 
 Admission MailboxLimits::Overflow(Envelope* envelope, ActorRef sender, Producer producer) {
@@ -195,7 +211,7 @@ PolicyAnswer MailboxLimits::Replace(const OverflowPolicy& policy, Envelope* enve
 }
 
 Admission MailboxLimits::KeepLocked(Envelope* envelope, Envelope* victim) {
-  if (envelope->type()->passes_limits()) {
+  if (Passes(*envelope)) {
     ++kept_passing_;
   } else if (victim != nullptr) {
     Count(dropped_oldest_);
@@ -212,7 +228,7 @@ Envelope* MailboxLimits::TakeOldest(const OverflowPolicy& policy, const Envelope
   Envelope* oldest = nullptr;
   try {
     while ((oldest = kept_.PopFront()) != nullptr) {
-      if (!oldest->type()->passes_limits() && policy.MayReplace(arriving, *oldest)) break;
+      if (!Passes(*oldest) && policy.MayReplace(arriving, *oldest)) break;
       skipped.PushBack(oldest);
     }
   } catch (...) {
@@ -224,19 +240,14 @@ Envelope* MailboxLimits::TakeOldest(const OverflowPolicy& policy, const Envelope
   return oldest;
 }
 
-// The message joins the line, in which an earlier message of its sender may be.
+// The message joins the line if there is one, because an earlier message of its sender may be
+// there.
 Admission MailboxLimits::Pass(Envelope* envelope) {
   std::list<Place> place;
   place.push_back({.envelope = envelope});
   MutexLock lock(mutex_);
-  switch (word_.CountOrWait(GenerationOf(*envelope), true)) {
-    case Room::kCounted:
-      return {.kind = AdmissionKind::kPush};
-    case Room::kEnded:
-      return {.kind = AdmissionKind::kEnded};
-    case Room::kNone:
-      break;
-  }
+  if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
+  if (line_.empty()) return {.kind = AdmissionKind::kPass};
   Join(place);
   return {.kind = AdmissionKind::kHeld};
 }
@@ -362,8 +373,9 @@ std::vector<ActorRef> MailboxLimits::Readmit(absl::FunctionRef<void(EnvelopeList
 Envelope* MailboxLimits::TakeKept(bool* more) {
   MutexLock lock(mutex_);
   Envelope* const envelope = kept_.PopFront();
-  if (envelope != nullptr && envelope->type()->passes_limits()) {
+  if (envelope != nullptr && Passes(*envelope)) {
     --kept_passing_;
+    envelope->set_target_word(envelope->target_word() & ~kPassesMark);
   } else if (envelope != nullptr) {
     --kept_size_;
     word_.Subtract(1);

@@ -33,9 +33,12 @@
 // to MailboxOptions::reserve_for_control. With BlockProducer they overtake the line, unless it
 // contains a control message. Beyond the reserve they are treated as other messages.
 //
-// Messages that pass limits (kPassesMailboxLimits) are let in without being counted, and no sender
-// is suspended for them. They stay behind earlier messages: with BlockProducer they join the line,
-// with DropOldest the queue, where they are never dropped.
+// Messages that pass limits are let in without being counted, and no sender is suspended for them:
+// messages with kPassesMailboxLimits, and messages that the runtime puts into the mailbox of the
+// actor that runs (AdmitOwn). They stay behind earlier messages: with BlockProducer they join the
+// line if there is one, with DropOldest the queue, where they are never dropped. With BlockProducer
+// those that an actor sends to itself join no line, because its other messages to itself join none
+// either.
 //
 // Thread safety: any thread may call all methods, except that Configure and Close alternate and are
 // called by one thread at a time. Methods that return envelopes give them to the caller.
@@ -70,6 +73,10 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0::actor_internal {
+
+// A flag in the target word of a message in the queue of DropOldest: it passes limits, as messages
+// with kPassesMailboxLimits do. TakeKept removes it.
+inline constexpr uint64_t kPassesMark = uint64_t{1} << 39;
 
 // The result of Admit for a message, and what the sender must do.
 enum class AdmissionKind : uint8_t {
@@ -154,6 +161,11 @@ class MailboxLimits {
   // held. May throw std::bad_alloc when it would hold a message; the caller owns the message then.
   Admission Admit(Envelope* envelope, ActorRef sender, Producer producer);
 
+  // The receiver puts a message of the runtime into its own mailbox, behind all messages that are
+  // in it or wait for room. No limit refuses it. Returns kPass, kKept, kHeld or kEnded. May throw
+  // as Admit does.
+  Admission AdmitOwn(Envelope* envelope);
+
   // Call it after kAskPolicy, with the same arguments. Asks the policy and applies its answer.
   // Never returns kAskPolicy. If the policy throws, or gives an answer that its needs() do not
   // allow, the message is rejected. May throw std::bad_alloc, as Admit does.
@@ -227,7 +239,10 @@ class MailboxLimits {
   PolicyAnswer Replace(const OverflowPolicy& policy, Envelope* envelope);
   // Returns whether `envelope` counts and the queue is full.
   bool IsFullFor(const Envelope& envelope) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !envelope.type()->passes_limits() && kept_size_ >= word_.capacity();
+    return !Passes(envelope) && kept_size_ >= word_.capacity();
+  }
+  static bool Passes(const Envelope& envelope) {
+    return envelope.type()->passes_limits() || (envelope.target_word() & kPassesMark) != 0;
   }
   // Puts a message into the queue. If the queue is full, it takes the place of `victim`.
   Admission KeepLocked(Envelope* envelope, Envelope* victim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -19,8 +19,9 @@
 // "store", {.mailbox = uploads})`. The targets are @fraktor//actor/mailbox and
 // @fraktor//actor/mailbox/overflow.
 //
-// No answer lets a message in beyond the capacity. System messages, PoisonPill and Kill are never
-// refused, so no policy is asked about them. Control messages use
+// No answer lets a message in beyond the capacity. System messages, PoisonPill, Kill, Terminated
+// and the messages of the actor's own timers are never refused, so no policy is asked about them.
+// They stay behind the messages that were sent before them. Control messages use
 // MailboxOptions::reserve_for_control first.
 //
 // Thread safety: any sender's thread calls Decide, several at the same time, and without a lock.

@@ -69,6 +69,19 @@ void ActorWorker::DeadLetter(Envelope* envelope, TableSlot* slot, DeadLetterReas
     return;
   }
   UncountLimited(slot, *envelope);
+  if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
+    if (!IsLostReply(*envelope)) {
+      // A message of the runtime, which metrics do not count.
+      lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), slot, reason);
+      outbox.Flush();
+      return;
+    }
+    // The asker ended when the reply had claimed its promise already.
+    const ActorRef promise = envelope->sender();
+    envelope->set_target_word(promise.word());
+    slot = promise.any_slot();
+    reason = DeadLetterReason::kLateReply;
+  }
   if (EnvelopePtr lost(envelope); !lifecycle.PublishOrphan(slot, lost, reason)) {
     if (metrics != nullptr) metrics->CountDeadLetter(reason);
     lifecycle.OnDeadLetter(cache(), std::move(lost), slot, reason);

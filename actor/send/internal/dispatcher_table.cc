@@ -14,6 +14,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/internal/limited_sending.h"
+#include "fraktor/actor/send/internal/promise_sending.h"
 #include "fraktor/actor/send/internal/ready_keeper.h"
 #include "fraktor/utils/sync/mutex.h"
 
@@ -72,7 +73,7 @@ void DropAll(ActorSlot& slot, Envelope* envelope) {
     Envelope* const next = Envelope::Of(envelope->next);
     EnvelopePtr ended(envelope);
     UncountLimited(&slot, *ended);
-    if (!ended->is_system()) DispatcherTable::CountLateDeadLetter();
+    if (!ended->is_system() || IsLostReply(*ended)) DispatcherTable::CountLateDeadLetter();
     envelope = next;
   }
 }

@@ -265,18 +265,25 @@ Envelope* TakeLimited(Turn turn, Envelope* envelope) {
   return kept;
 }
 
+void AppendBeyondLimits(Turn turn, Envelope* envelope) {
+  EnvelopePtr owned(envelope);  // AdmitOwn may throw.
+  const Admission admission = LimitsOf(turn.slot).AdmitOwn(envelope);
+  Admitted(&turn.worker, turn.state().self(), owned.release(), admission).IgnoreError();
+}
+
 EnvelopeList Readmitted(Turn turn, EnvelopeList messages) {
   MailboxLimits& limits = LimitsOf(turn.slot);
   if (limits.needs() == OverflowNeeds::kQueue) return messages;
   EnvelopeList readmitted;
   while (Envelope* const envelope = messages.PopFront()) {
     envelope->set_target_word(turn.state().word);
-    if (limits.Admit(envelope, turn.state().self(), Producer::kSelf).kind == AdmissionKind::kPush) {
-      Mark(*envelope);
-      readmitted.PushBack(envelope);
-    } else {
+    const AdmissionKind kind = limits.Admit(envelope, turn.state().self(), Producer::kSelf).kind;
+    if (kind != AdmissionKind::kPush && kind != AdmissionKind::kPass) {
       turn.worker.DeadLetter(envelope, &turn.slot, DeadLetterReason::kMailboxFull);
+      continue;
     }
+    if (kind == AdmissionKind::kPush) Mark(*envelope);
+    readmitted.PushBack(envelope);
   }
   return readmitted;
 }

@@ -29,6 +29,8 @@ void LoseAnswer(ActorRef promise, Envelope* answer) {
   }
 }
 
+absl::Status Withdrawn() { return absl::CancelledError("the ask was withdrawn"); }
+
 // Claims a promise in order to reply. Returns the asker, or no one if another reply was first. The
 // slot belongs to the asker, which may free it as soon as the promise is claimed, so the asker is
 // read first.
@@ -49,6 +51,12 @@ void SendAnswer(ActorRef promise, ActorRef asker, Envelope* answer) {
 }
 
 }  // namespace
+
+bool IsLostReply(const Envelope& message) {
+  if (!message.is_system() || !message.sender().IsPromise()) return false;
+  const auto* const error = message.TryAs<ErrorReply>();
+  return error == nullptr || error->status != Withdrawn();
+}
 
 bool ClaimPromise(ActorRef promise) {
   return PromiseSlotPool::TryDeactivate({promise.promise_slot(), promise.generation()});
@@ -72,7 +80,7 @@ void WithdrawAsk(ActorRef promise) noexcept {
   if (asker.IsNoOne()) return;
   // The asker frees the promise in its turn, as after any reply. If the asker has ended, CloseAsks
   // has freed it.
-  EnvelopePtr withdrawn = MakeEnvelope<ErrorReply>(promise, absl::CancelledError("the ask was withdrawn"));
+  EnvelopePtr withdrawn = MakeEnvelope<ErrorReply>(promise, Withdrawn());
   if (PostSystem(asker, withdrawn.get())) withdrawn.release();
 }
 

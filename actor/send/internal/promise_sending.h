@@ -28,6 +28,10 @@ void WithdrawAsk(ActorRef promise) noexcept;
 // went to several recipients.
 void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why);
 
+// Whether a system message that no actor has received was the reply to an ask: it is a dead letter
+// (late_reply) then. An ask that was withdrawn has no reply.
+bool IsLostReply(const Envelope& message);
+
 // Makes a promise stale. True if this thread is the first to do so; then no other reply reaches the
 // asker.
 bool ClaimPromise(ActorRef promise);

@@ -15,6 +15,8 @@ Envelope* ActorLifecycle::OnInterceptedMessage(Turn, Envelope* envelope) { retur
 
 void ActorLifecycle::OnActivity(ActorSlot&) {}
 
+void ActorLifecycle::OnThrown(ActorRef, const absl::Status&) {}
+
 absl::StatusOr<ActorRef> ActorLifecycle::Spawn(ActorContext&, const ActorProps&, std::string_view) {
   return NotHere("spawn");
 }

@@ -102,6 +102,9 @@ class ActorLifecycle {
   virtual void OnPromiseEnded(ActorRef promise, ActorRef watcher);
   // Null without an actor system.
   virtual ActorSystem* system() const { return nullptr; }
+
+  // Code of the program threw where that is no failure of the actor: logs the error.
+  virtual void OnThrown(ActorRef actor, const absl::Status& error);
 };
 
 }  // namespace actor_internal

@@ -146,7 +146,9 @@ void ActorTree::OnSystemMessage(Turn turn, Envelope& message) {
   } else if (message.Is<ResumeActor>()) {
     supervision_.Resume(turn);
   } else if (const auto* restart = message.TryAs<RestartActor>()) {
-    supervision_.BeginRestart(turn, restart->reason);
+    supervision_.OnRestart(turn, *restart);
+  } else if (message.Is<RestartBegun>()) {
+    TreeSupervision::OnRestartBegun(slot, message.sender());
   } else if (message.Is<RestartDeferred>()) {
     supervision_.OnRestartDeferred(slot);
   } else if (const auto* ended = message.TryAs<ActorEnded>()) {
@@ -202,7 +204,22 @@ Envelope* ActorTree::OnInterceptedMessage(Turn turn, Envelope* envelope) {
     // The message of WatchWith may be a command to the runtime.
     if (message == nullptr || !(message->Is<PoisonPill>() || message->Is<Kill>())) return message.release();
   }
-  if (message->Is<PoisonPill>() && !slot.instance->TakesPoisonPill()) {
+  bool takes_pill = false;
+  if (message->Is<PoisonPill>()) {
+    FailureCause cause = FailureCause::kReturned;
+    const absl::Status told = MessageInvoker::Call(
+        "TakesPoisonPill",
+        [&] {
+          takes_pill = slot.instance->TakesPoisonPill();
+          return absl::OkStatus();
+        },
+        &cause);
+    if (!told.ok()) {
+      MessageInvoker::Fail(turn, told, cause, nullptr);
+      return nullptr;
+    }
+  }
+  if (message->Is<PoisonPill>() && !takes_pill) {
     turn.state().Set(Gate::kStopping);
   } else if (message->Is<Kill>()) {
     MessageInvoker::Fail(turn,
@@ -221,6 +238,10 @@ Envelope* ActorTree::OnInterceptedMessage(Turn turn, Envelope* envelope) {
 
 void ActorTree::OnFailure(Turn turn, const absl::Status& error, FailureCause cause, Envelope* message) {
   supervision_.OnFailure(turn, error, cause, message);
+}
+
+void ActorTree::OnThrown(ActorRef actor, const absl::Status& error) {
+  log_.Log(LogLevel::kError, actor, ToStd(error.message()));
 }
 
 bool ActorTree::StopChildrenFirst(ActorSlot& slot) {

@@ -97,6 +97,7 @@ class ActorTree final : public ActorLifecycle {
   Envelope* OnInterceptedMessage(Turn turn, Envelope* envelope) override;
   void OnActivity(ActorSlot& slot) override;
   void OnFailure(Turn turn, const absl::Status& error, FailureCause cause, Envelope* message) override;
+  void OnThrown(ActorRef actor, const absl::Status& error) override;
   bool StopChildrenFirst(ActorSlot& slot) override;
   void OnEnding(Turn turn) override;
   void OnEnded(Turn turn) override;

@@ -120,7 +120,24 @@ void TreeSupervision::OnChildFailed(Turn turn, ActorRef child, const ChildFailed
     TellSystem(child, MakeEnvelope<ResumeActor>(turn.worker.cache(), ActorRef()));
     return;
   }
+  if (IsLeaving(turn.slot, child)) return;
+  if (const CellState* const state = CellState::Find(turn.slot)) {
+    const auto found = state->restarts.find(child);
+    if (found != state->restarts.end() && found->second.is_due) {
+      // The child failed before the restart of all children reached it. It has been suspended once
+      // for that restart and once for its own failure, which ends here.
+      log_.Log(LogLevel::kWarning, child,
+               ToStd(absl::StrCat("restarts with its siblings after: ", failed.error.message())));
+      TellSystem(child, MakeEnvelope<ResumeActor>(turn.worker.cache(), ActorRef()));
+      return;
+    }
+  }
   DecideOnChild(turn, child, failed);
+}
+
+bool TreeSupervision::IsLeaving(ActorSlot& parent, ActorRef child) {
+  const KinLock lock(parent);
+  return child.IsCurrent() && child.slot()->leaving;
 }
 
 void TreeSupervision::DecideOnChild(Turn turn, ActorRef child, const ChildFailed& failed) const {
@@ -131,7 +148,7 @@ void TreeSupervision::DecideOnChild(Turn turn, ActorRef child, const ChildFailed
   int64_t restarts = 0;
   if (const CellState* const state = CellState::Find(parent)) {
     const auto found = state->restarts.find(child);
-    if (found != state->restarts.end()) restarts = found->second.restarts;
+    if (found != state->restarts.end()) restarts = found->second.stats.restarts;
   }
   const SupervisorStrategy* strategy = nullptr;
   FailureCause cause_of_decider = FailureCause::kReturned;
@@ -191,15 +208,19 @@ void TreeSupervision::RestartChildren(Turn turn, ActorRef failed, const absl::St
                                       const SupervisorStrategy& strategy) const {
   ActorSlot& parent = turn.slot;
   const Instant now = clock_.Now();
-  const std::vector<ActorRef> children =
-      strategy.is_all_for_one() ? FindChildren(parent.ref()) : std::vector<ActorRef>{failed};
+  const bool is_of_all = strategy.is_all_for_one();
+  const std::vector<ActorRef> children = is_of_all ? FindChildren(parent.ref()) : std::vector<ActorRef>{failed};
   ForgetRestarts(parent);
   bool allowed = true;
   int64_t restarts = 0;
+  std::vector<ActorRef> restarting;
   for (const ActorRef child : children) {
-    RestartStats& stats = CellState::Of(parent).restarts[child];
-    allowed = strategy.AllowsRestart(stats, now) && allowed;
-    if (child == failed) restarts = stats.restarts;
+    CellState::Restarts& known = CellState::Of(parent).restarts[child];
+    if (known.is_due) continue;
+    restarting.push_back(child);
+    known.is_due = is_of_all;
+    allowed = strategy.AllowsRestart(known.stats, now) && allowed;
+    if (child == failed) restarts = known.stats.restarts;
   }
   if (!allowed) {
     log_.Log(LogLevel::kError, failed, ToStd(absl::StrCat("stopped after too many restarts: ", error.message())));
@@ -208,23 +229,37 @@ void TreeSupervision::RestartChildren(Turn turn, ActorRef failed, const absl::St
   }
   const absl::Duration delay = strategy.options().backoff.After(restarts);
   log_.Log(LogLevel::kWarning, failed, ToStd(absl::StrCat("restarts after: ", error.message())));
-  for (const ActorRef child : children) {
+  for (const ActorRef child : restarting) {
     // The siblings have not failed. They are suspended until their restart.
     if (child != failed) TellSystem(child, MakeEnvelope<SuspendActor>(turn.worker.cache(), ActorRef()));
-    SendRestart(turn.worker, child, error, delay);
+    SendRestart(turn.worker, child, {.reason = error, .is_of_all = is_of_all}, delay);
   }
 }
 
-void TreeSupervision::SendRestart(ActorWorker& worker, ActorRef child, const absl::Status& error,
-                                  absl::Duration delay) {
+void TreeSupervision::SendRestart(ActorWorker& worker, ActorRef child, RestartActor restart, absl::Duration delay) {
   if (delay > absl::ZeroDuration() && worker.toolbox != nullptr) {
-    const auto restart = [child, error] { TellSystem(child, MakeEnvelope<RestartActor>(ActorRef(), error)); };
-    if (worker.toolbox->ScheduleAfter(delay, restart).ok()) {
+    const auto later = [child, restart] { TellSystem(child, MakeEnvelope<RestartActor>(ActorRef(), restart)); };
+    if (worker.toolbox->ScheduleAfter(delay, later).ok()) {
       TellSystem(child, MakeEnvelope<RestartDeferred>(worker.cache(), ActorRef()));
       return;
     }
   }
-  TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), error));
+  TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), std::move(restart)));
+}
+
+void TreeSupervision::OnRestart(Turn turn, const RestartActor& restart) const {
+  // Before anything that the new instance may do.
+  if (restart.is_of_all && turn.slot.kin.parent != nullptr) {
+    TellSystem(turn.slot.kin.parent->ref(), MakeEnvelope<RestartBegun>(turn.worker.cache(), turn.state().self()));
+  }
+  BeginRestart(turn, restart.reason);
+}
+
+void TreeSupervision::OnRestartBegun(const ActorSlot& parent, ActorRef child) {
+  CellState* const state = CellState::Find(parent);
+  if (state == nullptr) return;
+  const auto found = state->restarts.find(child);
+  if (found != state->restarts.end()) found->second.is_due = false;
 }
 
 // Children end without a turn of their parent, so it removes their counts here, now and then.

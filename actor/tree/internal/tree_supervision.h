@@ -4,6 +4,13 @@
 // its parent (ChildFailed). The parent decides: resume, restart, stop or escalate. The verdict
 // comes back as a system message. No thread waits.
 //
+// A restart of all children is one verdict on all failures before it. The parent notes each child
+// that it tells to restart with the others (CellState::Restarts::is_due), until the child has begun
+// (RestartBegun). Messages of a child arrive in the order in which it sends them. So a ChildFailed
+// that comes while the restart is due is older than the restart, and needs no other verdict; and a
+// child whose restart is due needs no second one. Otherwise n children that fail at once would make
+// n * n restarts.
+//
 // Called by ActorTree, in the turn of the actor that the slot belongs to.
 #ifndef FRAKTOR_ACTOR_TREE_INTERNAL_TREE_SUPERVISION_H_
 #define FRAKTOR_ACTOR_TREE_INTERNAL_TREE_SUPERVISION_H_
@@ -60,7 +67,9 @@ class TreeSupervision {
   // The verdicts, and suspension by an ancestor.
   void Suspend(Turn turn) const;
   void Resume(Turn turn) const;
-  void BeginRestart(Turn turn, const absl::Status& reason) const;
+  void OnRestart(Turn turn, const RestartActor& restart) const;
+  // A restart of all children has reached a child. In the turn of the parent.
+  static void OnRestartBegun(const ActorSlot& parent, ActorRef child);
   // The restart comes later. The asker of the failed message gets its error now.
   void OnRestartDeferred(const ActorSlot& slot) const;
   // Children that a restart waits for have ended.
@@ -78,8 +87,11 @@ class TreeSupervision {
   // The same failure as that of the parent. The error names the actor that failed first.
   ChildFailed Escalated(ActorRef child, const ChildFailed& failed) const;
   void RestartChildren(Turn turn, ActorRef failed, const absl::Status& error, const SupervisorStrategy& strategy) const;
-  static void SendRestart(ActorWorker& worker, ActorRef child, const absl::Status& error, absl::Duration delay);
+  static void SendRestart(ActorWorker& worker, ActorRef child, RestartActor restart, absl::Duration delay);
+  void BeginRestart(Turn turn, const absl::Status& reason) const;
   static void ForgetRestarts(ActorSlot& parent);
+  // Whether the parent has stopped the child, which is the verdict on its failures.
+  static bool IsLeaving(ActorSlot& parent, ActorRef child);
   void FailAskOf(const ActorSlot& slot, const CellState& state) const;
   // Destroys the handlers that wait in co_await. Their askers get an error.
   void EndHandlers(Turn turn, const absl::Status& reason) const;

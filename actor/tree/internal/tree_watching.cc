@@ -1,7 +1,6 @@
 #include "fraktor/actor/tree/internal/tree_watching.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -10,7 +9,7 @@
 
 #include "fraktor/actor/ask/internal/promise_watch.h"
 #include "fraktor/actor/ask/open_promise.h"
-#include "fraktor/actor/observe/internal/worker_metrics.h"
+#include "fraktor/actor/cell/internal/cell_attachment.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -84,10 +83,7 @@ void TreeWatching::OnEnded(Turn turn, const ActorEnded& ended) {
   EnvelopePtr terminated =
       MakeEnvelope<Terminated>(turn.worker.cache(), ended.actor, ended.actor, ended.existence_confirmed,
                                ended.address_terminated, ended.path.empty() ? paths_.PathOf(ended.actor) : ended.path);
-  terminated->set_target_word(turn.state().word | kIntercepted);
-  if (turn.worker.metrics != nullptr)
-    turn.worker.metrics->CountEnqueued(turn.slot.type.load(std::memory_order_relaxed), 1);
-  turn.state().lists.user.PushBack(terminated.release());
+  EnqueueIntercepted(ActorContext::Of(turn.slot), std::move(terminated));
 }
 
 EnvelopePtr TreeWatching::TakeTerminated(Turn turn, EnvelopePtr terminated) {
