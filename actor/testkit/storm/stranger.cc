@@ -324,22 +324,8 @@ Stranger::Stranger(World& world, uint64_t seed) : world_(world), random_(seed), 
 Stranger::~Stranger() = default;
 
 void Stranger::DoSomething() {
-  const std::vector<StrangerOperation>& table = StrangerOperations();
-  static const int64_t total = [&] {
-    int64_t sum = 0;
-    for (const StrangerOperation& row : table) sum += row.weight;
-    return sum;
-  }();
-  int64_t draw = static_cast<int64_t>(random_.Uniform(static_cast<uint64_t>(total)));
-  for (size_t i = 0; i < table.size(); ++i) {
-    draw -= table[i].weight;
-    if (draw >= 0) continue;
-    if (world_.Skips(table[i].name)) return;
-    world_.CountOperation(kFirstStrangerRow + i, table[i].name);
-    table[i].perform(*this);
-    SetOperationOfThisThread(0, "");
-    return;
-  }
+  StrangerOperations().PerformOne(world_, random_,
+                                  [this](const StrangerOperation& operation) { operation.perform(*this); });
 }
 
 void Stranger::Keep(Future<Answer> future) {
@@ -410,8 +396,8 @@ void Stranger::EndSystem() {
   other->listeners.clear();
 }
 
-const std::vector<StrangerOperation>& StrangerOperations() {
-  static const auto& table = *new std::vector<StrangerOperation>{
+const OperationTable<StrangerOperation>& StrangerOperations() {
+  static const auto& table = *new OperationTable<StrangerOperation>(kFirstStrangerRow, {
       {"tell letters", 30, &TellLetters},
       {"tell a bulky letter", 5, &TellBulky},
       {"tell a parcel", 5, &TellParcel},
@@ -451,7 +437,7 @@ const std::vector<StrangerOperation>& StrangerOperations() {
       {"cancel a shutdown task", 1, &CancelShutdownTask},
       {"begin a system", 1, &BeginSystem},
       {"end a system", 1, &EndSystem},
-  };
+  });
   return table;
 }
 
