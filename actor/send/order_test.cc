@@ -468,7 +468,7 @@ TEST(Order, HoldsOnAllWaysUnderEachSchedule) {
 
 // A55
 TEST(Order, HoldsOnAllWaysWithThreads) {
-  constexpr int kSends = kIsSanitized ? 4'000 : 30'000;
+  constexpr int kSends = kIsSanitized ? 2'000 : 10'000;
   TestKitOptions options = KitOptions();
   options.threads = 2;
   World world;
