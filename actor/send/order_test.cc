@@ -73,8 +73,8 @@ struct Go {
   uint64_t seed = 0;
 };
 
-// One who sends and receives. The state of the whole life, across restarts; used by one turn or
-// thread at a time.
+// The state of an actor or a thread that sends and receives. It outlives restarts. One turn or
+// thread uses it at a time.
 struct Member {
   int id = 0;
   int64_t sent = 0;

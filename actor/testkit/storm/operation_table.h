@@ -6,7 +6,9 @@
 //     int weight;
 //     int (*perform)();
 //   };
+//
 //   const OperationTable<Greeting> table(/*first_row=*/0, {{"hello", 3, &Hello}, {"bye", 1, &Bye}});
+//
 //   int result = table.PerformOne(world, random, [](const Greeting& greeting) { return greeting.perform(); });
 //
 // Thread safety: immutable; any thread may use a table.

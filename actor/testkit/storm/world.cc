@@ -77,14 +77,13 @@ void Life::CheckPlace(const Place& place, const Token& token, std::string_view w
   if (place.number >= before.place.number) return;
   world.ledger().Violate(
       "messages of one sender keep their order",
-      absl::StrCat(ToAbsl(what), " ", place.number, " of sender ", place.sender, " came after ", ToAbsl(before.what),
-                   " ", before.place.number, ". The recipient: ", Describe(),
-                   ". Since then: ", events.turns - before.before.turns, " turns, ",
-                   events.instances - before.before.instances, " new instances, ",
-                   events.stashed - before.before.stashed, " messages stashed, ",
-                   events.unstashed - before.before.unstashed, " calls that unstash, ",
-                   events.received - before.before.received, " messages with a place. The last messages of the sender:",
-                   DescribeArrivals(place.sender)));
+      absl::StrCat(
+          ToAbsl(what), " ", place.number, " of sender ", place.sender, " came after ", ToAbsl(before.what), " ",
+          before.place.number, ". The recipient: ", Describe(), ". Since then: ", events.turns - before.before.turns,
+          " turns, ", events.instances - before.before.instances, " new instances, ",
+          events.stashed - before.before.stashed, " messages stashed, ", events.unstashed - before.before.unstashed,
+          " calls that unstash, ", events.received - before.before.received,
+          " messages with a place. The last messages of the sender:", DescribeArrivals(place.sender)));
 }
 
 std::string Life::DescribeArrivals(uint32_t sender) const {
