@@ -1,6 +1,6 @@
 // Messages of one sender to one recipient arrive in the order in which they were sent, by whichever
 // way they go (A55). Actors and threads mix all ways at random: in virtual time with many seeds,
-// and with threads.
+// and with threads. Some recipients end soon, and others take their slots.
 //
 // Each sender numbers everything that it sends. Messages may be lost in full mailboxes, but a
 // recipient never sees the number of a sender fall. The text of a failure names the two ways.
@@ -58,6 +58,7 @@ namespace {
 constexpr int kMembers = 12;
 constexpr int kStrangers = 2;
 constexpr int kSenders = kMembers + kStrangers;
+constexpr size_t kMayflies = 8;
 constexpr std::string_view kFewWorkers = "few";
 
 struct Received {};
@@ -105,6 +106,17 @@ class World {
     system_ = &system;
     for (int id = 0; id < kSenders; ++id) member(id).id = id;
   }
+  // An actor that ends soon; others take its slot.
+  ActorRef AnyMayfly(Random& random) {
+    const size_t i = random.Uniform(kMayflies);
+    MutexLock lock(mutex_);
+    return mayflies_[i];
+  }
+  void SetMayfly(size_t i, ActorRef mayfly) {
+    MutexLock lock(mutex_);
+    mayflies_[i] = mayfly;
+  }
+
   // Members send each other so many Go.
   bool TakeGo() { return gos_.fetch_sub(1, std::memory_order_relaxed) > 0; }
   void GiveGos(int64_t gos) { gos_.store(gos, std::memory_order_relaxed); }
@@ -134,6 +146,7 @@ class World {
   std::atomic<int64_t> gos_{0};  // Relaxed: a limit that pairs with nothing.
   Mutex mutex_;
   std::vector<std::string> violations_ ABSL_GUARDED_BY(mutex_);
+  std::array<ActorRef, kMayflies> mayflies_ ABSL_GUARDED_BY(mutex_);
 };
 
 Numbered Next(Member& sender, const char* way) { return {.sender = sender.id, .number = sender.sent++, .way = way}; }
@@ -143,6 +156,61 @@ absl::Duration ShortTime(Random& random) {
 }
 
 ActorRef ARouter(World::Destination& to, Random& random) { return to.routers[random.Uniform(to.routers.size())]; }
+
+// A restart and a resume, by the decider of the guardian.
+absl::Status FailAtTimes(uint64_t draw) {
+  if (draw == 0) return absl::AbortedError("a member fails and is restarted");
+  if (draw == 1) return absl::UnavailableError("a member fails and is resumed");
+  return absl::OkStatus();
+}
+
+// Decides otherwise for each message.
+class Fickle final : public OverflowPolicy {
+ public:
+  explicit Fickle(OverflowNeeds needs) : needs_(needs) {}
+  std::string_view name() const noexcept override { return "Fickle"; }
+  OverflowNeeds needs() const noexcept override { return needs_; }
+  OverflowDecision Decide(const OverflowCase& full) const override {
+    const auto* const numbered = full.message.TryAs<Numbered>();
+    if (numbered != nullptr && numbered->number % 3 == 0) return OverflowDecision::Reject();
+    return needs_ == OverflowNeeds::kLine ? OverflowDecision::Hold() : OverflowDecision::DropOldest();
+  }
+  bool MayReplace(const Envelope&, const Envelope& oldest) const override {
+    const auto* const numbered = oldest.TryAs<Numbered>();
+    return numbered != nullptr && numbered->number % 3 == 1;
+  }
+
+ private:
+  const OverflowNeeds needs_;
+};
+
+MailboxOptions MailboxOf(int id) {
+  MailboxOptions options{.capacity = static_cast<size_t>(2 + id % 3), .push_timeout = absl::Milliseconds(1 + id % 3)};
+  switch (id % 8) {
+    case 0:
+    case 1:
+      return {};
+    case 2:
+      options.overflow = OverflowStrategy::kDropOldest;
+      break;
+    case 3:
+      options.overflow = OverflowStrategy::kBlockProducer;
+      break;
+    case 4:
+      options.overflow_policy = std::make_shared<Fickle>(OverflowNeeds::kLine);
+      break;
+    case 5:
+      options.overflow_policy = std::make_shared<Fickle>(OverflowNeeds::kQueue);
+      break;
+    case 6:
+      options.overflow = OverflowStrategy::kDropNewest;
+      break;
+    default:
+      options.overflow = OverflowStrategy::kBlockProducer;
+      options.push_timeout = absl::Milliseconds(20);
+  }
+  return options;
+}
 
 // The ways that actors and threads share.
 void SendAnyhow(World& world, Member& self, World::Destination& to, Random& random) {
@@ -204,7 +272,11 @@ void SendMany(World& world, Member& self, ActorContext& context, Random& random)
         context.Tell(context.self(), Next(self, "Tell of itself"));
         break;
       case 6:
-        context.Flush();
+        if (random.Uniform(4) == 0) context.Flush();
+        for (int target = 0; target < 3; ++target) {
+          const ActorRef mayfly = world.AnyMayfly(random);
+          for (uint64_t n = random.Uniform(20); n > 0; --n) context.Tell(mayfly, Next(self, "Tell of a mayfly"));
+        }
         break;
       case 7:
         if (world.TakeGo()) context.Tell(to.direct, Go{random.Next()});
@@ -215,9 +287,49 @@ void SendMany(World& world, Member& self, ActorContext& context, Random& random)
   }
 }
 
+// Ends after some messages.
+class Mayfly final : public ActorInstance {
+ public:
+  Mayfly(World* world, std::shared_ptr<Member> self, int64_t limit)
+      : world_(*world), self_(std::move(self)), limit_(limit) {}
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    const auto* const numbered = message.TryAs<Numbered>();
+    if (numbered == nullptr) return context.Unhandled(message);
+    world_.Check(*self_, *numbered);
+    if (self_->handled == limit_) context.Stop();
+    return FailAtTimes(static_cast<uint64_t>(numbered->number) % 50);
+  }
+
+ private:
+  World& world_;
+  const std::shared_ptr<Member> self_;
+  const int64_t limit_;
+};
+
+void SpawnMayfly(World& world, Random& random) {
+  auto self = std::make_shared<Member>();
+  self->id = 1000;
+  const int mailbox = static_cast<int>(random.Uniform(16));
+  self->text = absl::StrCat("a mayfly, mailbox ", mailbox);
+  PropsOptions options{.mailbox = mailbox < 8 ? MailboxOf(mailbox) : MailboxOptions()};
+  if (random.Uniform(12) == 0) options.dispatcher = DispatcherChoice::kPinned;
+  if (random.Uniform(4) == 0) options.dispatcher = kFewWorkers;
+  const size_t i = random.Uniform(kMayflies);
+  const auto spawned = world.system().TrySpawn(
+      *MakeProps<Mayfly>(options, &world, std::move(self), static_cast<int64_t>(1 + random.Uniform(40))));
+  if (spawned.ok()) world.SetMayfly(i, *spawned);
+}
+
 // Sends on a thread that is no worker.
 void SendFromOutside(World& world, Member& self, Random& random) {
-  switch (random.Uniform(5)) {
+  if (random.Uniform(3) == 0) SpawnMayfly(world, random);
+  switch (random.Uniform(6)) {
+    case 4:
+      for (int target = 0; target < 4; ++target) {
+        const ActorRef mayfly = world.AnyMayfly(random);
+        for (uint64_t n = random.Uniform(10); n > 0; --n) Tell(mayfly, Next(self, "foreign Tell of a mayfly"));
+      }
+      return;
     case 0: {
       actor_internal::ForeignBurst burst;
       for (uint64_t targets = 1 + random.Uniform(3); targets > 0; --targets) {
@@ -243,13 +355,6 @@ void SendFromOutside(World& world, Member& self, Random& random) {
       for (uint64_t n = random.Uniform(6); n > 0; --n) SendAnyhow(world, self, to, random);
     }
   }
-}
-
-// A restart and a resume, by the decider of the guardian.
-absl::Status FailAtTimes(uint64_t draw) {
-  if (draw == 0) return absl::AbortedError("a member fails and is restarted");
-  if (draw == 1) return absl::UnavailableError("a member fails and is resumed");
-  return absl::OkStatus();
 }
 
 // Stashes, fails, forwards, and runs tasks.
@@ -343,59 +448,11 @@ using Waits = Task<T>;
 template <class T>
 using Interleaves = InterleavingTask<T>;
 
-// Decides otherwise for each message.
-class Fickle final : public OverflowPolicy {
- public:
-  explicit Fickle(OverflowNeeds needs) : needs_(needs) {}
-  std::string_view name() const noexcept override { return "Fickle"; }
-  OverflowNeeds needs() const noexcept override { return needs_; }
-  OverflowDecision Decide(const OverflowCase& full) const override {
-    const auto* const numbered = full.message.TryAs<Numbered>();
-    if (numbered != nullptr && numbered->number % 3 == 0) return OverflowDecision::Reject();
-    return needs_ == OverflowNeeds::kLine ? OverflowDecision::Hold() : OverflowDecision::DropOldest();
-  }
-  bool MayReplace(const Envelope&, const Envelope& oldest) const override {
-    const auto* const numbered = oldest.TryAs<Numbered>();
-    return numbered != nullptr && numbered->number % 3 == 1;
-  }
-
- private:
-  const OverflowNeeds needs_;
-};
-
 // Always the only routee.
 class FirstOnly final : public RoutingLogic {
  public:
   RoutingChoice Choose(const RoutingCall&) const override { return RoutingChoice::One(0); }
 };
-
-MailboxOptions MailboxOf(int id) {
-  MailboxOptions options{.capacity = static_cast<size_t>(2 + id % 3), .push_timeout = absl::Milliseconds(1 + id % 3)};
-  switch (id % 8) {
-    case 0:
-    case 1:
-      return {};
-    case 2:
-      options.overflow = OverflowStrategy::kDropOldest;
-      break;
-    case 3:
-      options.overflow = OverflowStrategy::kBlockProducer;
-      break;
-    case 4:
-      options.overflow_policy = std::make_shared<Fickle>(OverflowNeeds::kLine);
-      break;
-    case 5:
-      options.overflow_policy = std::make_shared<Fickle>(OverflowNeeds::kQueue);
-      break;
-    case 6:
-      options.overflow = OverflowStrategy::kDropNewest;
-      break;
-    default:
-      options.overflow = OverflowStrategy::kBlockProducer;
-      options.push_timeout = absl::Milliseconds(20);
-  }
-  return options;
-}
 
 PropsPtr MakeMember(World& world, int id) {
   static constexpr const char* kClasses[] = {"a keeper", "waiting", "interleaving"};
