@@ -65,6 +65,27 @@ void TryTellLetter(Stranger& stranger) {
   TryTell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace(to)}).IgnoreError();
 }
 
+// Many messages to one actor, by ways that must not overtake each other. They fill a small mailbox.
+void TellInAllWays(Stranger& stranger) {
+  World& world = stranger.world();
+  const Acquaintance to = stranger.Anybody();
+  for (uint64_t count = 8 + stranger.random().Uniform(24); count > 0; --count) {
+    switch (stranger.random().Uniform(4)) {
+      case 0:
+        Tell(to.ref, Bulky{world.MakeToken(to), stranger.NextPlace(to)});
+        break;
+      case 1:
+        TryTell(to.ref, Letter{world.MakeToken(to), stranger.NextPlace(to)}).IgnoreError();
+        break;
+      case 2:
+        world.system().Ask<Answer>(to.ref, stranger.MakeQuestion(to), absl::Milliseconds(3)).Cancel();
+        break;
+      default:
+        Tell(to.ref, Letter{world.MakeToken(to), stranger.NextPlace(to)});
+    }
+  }
+}
+
 void TellAct(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   Tell(to.ref, Act{stranger.world().MakeToken(to), stranger.random().Next()});
@@ -403,6 +424,7 @@ const OperationTable<StrangerOperation>& StrangerOperations() {
                              {"tell a bulky letter", 5, &TellBulky},
                              {"tell a parcel", 5, &TellParcel},
                              {"try to tell", 10, &TryTellLetter},
+                             {"tell in all ways", 6, &TellInAllWays},
                              {"tell an act", 120, &TellAct},
                              {"send a burst", 10, &TellBurst},
                              {"tell as a guest", 10, &TellAsGuest},
