@@ -1,6 +1,8 @@
 // The examples of the headers of actor/testkit/storm, so that they compile and run.
 // //tools/tidy:tidy_test checks that each paragraph of an example stands here, line by line.
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -13,11 +15,14 @@
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/machine.h"
 #include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/operation_table.h"
 #include "fraktor/actor/testkit/storm/shutdown_tasks.h"
 #include "fraktor/actor/testkit/storm/storm.h"
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor::storm {
 namespace {
@@ -36,8 +41,9 @@ class Reader final : public Actor<Reader, Letter> {
 
 TEST(HeaderExamples, StormLedger) {
   TestKit kit;
+  RuntimeToolbox& toolbox = kit.toolbox();
   ActorRef actor = kit.Spawn<Reader>().untyped();
-  Ledger ledger;
+  Ledger ledger(toolbox);
   Tell(actor, Letter{Token(ledger, Token::Duty::kOwed), {}});
   EXPECT_EQ(ledger.in_flight(), 1);
   kit.Settle();
@@ -46,7 +52,8 @@ TEST(HeaderExamples, StormLedger) {
 }
 
 TEST(HeaderExamples, StormMachine) {
-  World world({});
+  const std::unique_ptr<StdToolbox> clock = StdToolbox::Make({}).value();
+  World world({}, *clock);
   TestKit kit;
   ActorSystem& system = kit.system();
   PropsPtr props = MakeMachine(std::make_shared<Life>(world), {});
@@ -56,11 +63,35 @@ TEST(HeaderExamples, StormMachine) {
   EXPECT_EQ(world.ledger().handled.load(), 1);
 }
 
+int Hello() { return 1; }
+int Bye() { return 2; }
+
+TEST(HeaderExamples, StormOperationTable) {
+  const std::unique_ptr<StdToolbox> clock = StdToolbox::Make({}).value();
+  World world({.skipped = {"bye"}}, *clock);
+  Random random(7);
+  struct Greeting {
+    std::string_view name;
+    int weight;
+    int (*perform)();
+  };
+  const OperationTable<Greeting> table(/*first_row=*/0, {{"hello", 3, &Hello}, {"bye", 1, &Bye}});
+  int64_t hellos = 0;
+  for (int i = 0; i < 100; ++i) {
+    int result = table.PerformOne(world, random, [](const Greeting& greeting) { return greeting.perform(); });
+    hellos += result;
+  }
+  EXPECT_EQ(world.operations(0), hellos);
+  EXPECT_EQ(world.operations(1), 0);
+  EXPECT_GT(hellos, 0);
+  EXPECT_LT(hellos, 100);
+}
+
 TEST(HeaderExamples, StormShutdownTasks) {
-  Ledger ledger;
   Random random(7);
   std::unique_ptr<ActorSystem> owned = ActorSystem::Create({}).value();
   ActorSystem& system = *owned;
+  Ledger ledger(system.toolbox());
   ShutdownTasks tasks(ledger);
   tasks.Add(system, random);
   system.Shutdown(absl::Seconds(60));

@@ -663,9 +663,9 @@ TEST(SystemFairnessWithThreads, LetsEverybodyHaveTurnsAndAnswersAsks) {
       const ActorRef oracle = system->TrySpawn(*oracles).value();
       const absl::Time asked_at = absl::Now();
       Future<uint64_t> asking = system->Ask(oracle, Question{}, absl::InfiniteDuration());
-      // The read below does not go before the writes that queue the oracle.
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      const uint64_t asked = turns.total.load();
+      // A read-modify-write returns the newest number of turns. A load might return an earlier one,
+      // and the turns up to the ask would count as turns before the reply.
+      const uint64_t asked = turns.total.fetch_add(0, std::memory_order_acq_rel);
       const absl::StatusOr<uint64_t> reply = asking.Wait();
       ASSERT_TRUE(reply.ok()) << reply.status();
       longest = std::max(longest, absl::Now() - asked_at);

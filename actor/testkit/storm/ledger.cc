@@ -2,10 +2,10 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "fraktor/utils/strings/string_view.h"
 
@@ -47,14 +47,15 @@ std::string NameOfOperation(uint16_t row) {
   return absl::StrCat(name == nullptr || *name == '\0' ? "no operation" : name, row >= 128 ? ", of a thread" : "");
 }
 
-uint32_t MicrosecondsNow() {
-  static const auto begin = std::chrono::steady_clock::now();
-  return static_cast<uint32_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count());
+uint32_t Ledger::MicrosecondsNow() const {
+  return static_cast<uint32_t>(absl::ToInt64Microseconds(clock_.Now() - begin_));
 }
 
 Token::Token(Ledger* ledger, bool is_owed)
-    : ledger_(ledger), made_us_(MicrosecondsNow()), origin_(operation_of_this_thread), is_owed_(is_owed) {
+    : ledger_(ledger),
+      made_us_(ledger == nullptr ? 0 : ledger->MicrosecondsNow()),
+      origin_(operation_of_this_thread),
+      is_owed_(is_owed) {
   if (ledger_ == nullptr) return;
   ledger_->tokens.fetch_add(1, std::memory_order_relaxed);
   if (is_owed_) ledger_->owed_.fetch_add(1, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // The accounts of a storm: what was made, what was delivered, and every invariant that broke.
 //
-//   Ledger ledger;
+//   Ledger ledger(toolbox);
 //   Tell(actor, Letter{Token(ledger, Token::Duty::kOwed), {}});
 //
 //   letter.token.Handle();  // By the recipient; the listener of dead letters calls Die().
@@ -26,6 +26,8 @@
 #include "absl/base/thread_annotations.h"
 
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::storm {
 
@@ -36,8 +38,10 @@ class Ledger {
   // waits for.
   using Count = std::atomic<int64_t>;
 
-  // `where` begins the text of each violation: the seed and the round.
-  explicit Ledger(std::string where = {}) : where_(std::move(where)) {}
+  // The ledger reads the time of `clock`, which outlives it. `where` begins the text of each
+  // violation: the seed and the round.
+  explicit Ledger(const RuntimeToolbox& clock, std::string where = {})
+      : clock_(clock), begin_(clock.Now()), where_(std::move(where)) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
@@ -55,6 +59,9 @@ class Ledger {
 
   int64_t in_flight() const { return owed_.load(std::memory_order_relaxed); }
 
+  // The time since the ledger was made. Wraps after more than an hour.
+  uint32_t MicrosecondsNow() const;
+
   Count tokens{0};     // Messages, answers and timers that exist.
   Count handled{0};    // Owed messages by how they were settled.
   Count dead{0};       //
@@ -70,6 +77,8 @@ class Ledger {
  private:
   friend class Token;
 
+  const RuntimeToolbox& clock_;
+  const Instant begin_;
   const std::string where_;
   Count owed_{0};
   Count violation_count_{0};
@@ -84,9 +93,6 @@ void SetOperationOfThisThread(uint16_t row, std::string_view name);
 
 // For the texts of violations: "tell letters, of a thread".
 std::string NameOfOperation(uint16_t row);
-
-// The time since the process began to make tokens. Wraps after more than an hour.
-uint32_t MicrosecondsNow();
 
 class Token {
  public:
@@ -116,7 +122,7 @@ class Token {
   // The message was published as a dead letter.
   void Die() const { Settle(/*handled=*/false); }
 
-  // Which operation made the token (NameOfOperation), and when (MicrosecondsNow).
+  // Which operation made the token (NameOfOperation), and when (Ledger::MicrosecondsNow).
   uint16_t origin() const { return origin_; }
   uint32_t made_us() const { return made_us_; }
 

@@ -18,8 +18,11 @@ namespace fraktor::storm {
 // numbers of one sender grow.
 struct Place {
   uint32_t sender : 24 = 0;  // 0: the order is not checked.
-  uint32_t route : 8 = 0;    // For the text of a violation: see RouteTo in world.h.
+  uint32_t route : 8 = 0;    // The following is for the text of a violation: see PlaceOf in world.h.
   uint32_t number = 0;
+  uint32_t target = 0;  // The number of the slot that it was sent to, which may be that of a router.
+  uint16_t thread = 0;  // The thread that sent it (NumberOfThisThread).
+  uint16_t turn = 0;    // Counts the turns of the sender.
 };
 
 // A message that only counts.

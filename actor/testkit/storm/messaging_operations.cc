@@ -1,5 +1,8 @@
 // Messages of actors: letters of all sizes, acts, events, and messages that end their recipient.
 #include <stdexcept>
+#include <utility>
+
+#include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_subscriber.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
@@ -41,6 +44,30 @@ absl::Status TryTellLetter(Deed& deed) {
   const Acquaintance to = deed.Anybody();
   deed.context.TryTell(to.ref, Letter{deed.world().MakeToken(to), deed.person.life().NextPlace(to)}).IgnoreError();
   if (deed.random.Bernoulli(0.5)) deed.context.Flush();
+  return absl::OkStatus();
+}
+
+// Many messages to one actor, by ways that must not overtake each other. They fill a small mailbox.
+absl::Status TellInAllWays(Deed& deed) {
+  const Acquaintance to = deed.Anybody();
+  for (uint64_t count = 8 + deed.random.Uniform(24); count > 0; --count) {
+    const Place place = deed.person.life().NextPlace(to);
+    switch (deed.random.Uniform(5)) {
+      case 0:
+        deed.context.Tell(to.ref, Bulky{deed.world().MakeToken(to), place});
+        break;
+      case 1:
+        deed.context.TryTell(to.ref, Letter{deed.world().MakeToken(to), place}).IgnoreError();
+        break;
+      case 2: {
+        Question question{deed.world().FreeToken(), place, deed.random.Next()};
+        deed.context.Ask<Answer>(to.ref, std::move(question), absl::Milliseconds(3)).Cancel();
+        break;
+      }
+      default:
+        deed.context.Tell(to.ref, Letter{deed.world().MakeToken(to), place});
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -105,6 +132,7 @@ std::vector<ActorOperation> MessagingOperations() {
       {"tell a parcel", 3, &TellParcel},
       {"tell an urgent message", 2, &TellUrgent},
       {"try to tell", 4, &TryTellLetter},
+      {"tell in all ways", 4, &TellInAllWays},
       {"tell oneself", 4, &TellSelf},
       {"relay acts", 40, &RelayActs},
       {"tell a selection", 1, &TellSelection},

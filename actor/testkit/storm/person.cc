@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -58,6 +57,7 @@ Person::Inside::Inside(Person& person)
     person_.world().ledger().Violate("one thread at a time is inside an actor", "another thread was inside");
   }
   ++person_.turns_;
+  ++person_.life_->events.turns;
 }
 Person::Inside::~Inside() { person_.inside_.store(outer_, std::memory_order_relaxed); }
 
@@ -240,23 +240,10 @@ absl::Status Person::On(ActorContext& context, Act& act) {
   PayReplies(context);
   if (world().is_over()) return absl::OkStatus();
   Random random(act.seed);
-  const std::vector<ActorOperation>& table = ActorOperations();
-  static const int64_t total = [&] {
-    int64_t sum = 0;
-    for (const ActorOperation& row : table) sum += row.weight;
-    return sum;
-  }();
-  int64_t draw = static_cast<int64_t>(random.Uniform(static_cast<uint64_t>(total)));
-  for (size_t i = 0; i < table.size(); ++i) {
-    draw -= table[i].weight;
-    if (draw >= 0) continue;
-    if (world().Skips(table[i].name)) return absl::OkStatus();
-    world().CountOperation(i + 1, table[i].name);
+  return ActorOperations().PerformOne(world(), random, [&](const ActorOperation& operation) {
     Deed deed{*this, context, random};
-    const absl::Cleanup done = [] { SetOperationOfThisThread(0, ""); };
-    return table[i].perform(deed);
-  }
-  return absl::OkStatus();
+    return operation.perform(deed);
+  });
 }
 
 void Person::CheckQuestion(Question& question) {
@@ -462,14 +449,14 @@ void Person::CheckWaits(ActorContext& context) {
   }
 }
 
-const std::vector<ActorOperation>& ActorOperations() {
+const OperationTable<ActorOperation>& ActorOperations() {
   static const auto& table = *[] {
-    auto* const all = new std::vector<ActorOperation>();
+    std::vector<ActorOperation> all;
     for (const auto& rows : {MessagingOperations(), LifeOperations(), AskingOperations(), FacilityOperations(),
                              LookingOperations(), RouterOperations(), PatternOperations()}) {
-      all->insert(all->end(), rows.begin(), rows.end());
+      all.insert(all.end(), rows.begin(), rows.end());
     }
-    return all;
+    return new OperationTable<ActorOperation>(kFirstActorRow, std::move(all));
   }();
   return table;
 }

@@ -9,6 +9,7 @@
 #define FRAKTOR_ACTOR_TESTKIT_STORM_PERSON_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,11 +30,15 @@
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/machine.h"
 #include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/operation_table.h"
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::storm {
+
+// Where the rows of actors begin in World::CountOperation. Row 0 is for no operation.
+inline constexpr size_t kFirstActorRow = 1;
 
 // The services of a storm have the names "0", "1" and so on.
 inline constexpr int kServices = 3;
@@ -159,7 +164,7 @@ struct ActorOperation {
   absl::Status (*perform)(Deed& deed);
 };
 // The rows of all classes of operations, in one table.
-const std::vector<ActorOperation>& ActorOperations();
+const OperationTable<ActorOperation>& ActorOperations();
 
 // The classes.
 std::vector<ActorOperation> MessagingOperations();

@@ -34,7 +34,10 @@
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor::storm {
 
@@ -130,14 +133,16 @@ constexpr int kEndings = kTrendWindow;
 
 class Round {
  public:
-  Round(const StormOptions& options, int number)
+  Round(const StormOptions& options, int number, const RuntimeToolbox& clock)
       : options_(options),
+        clock_(clock),
         seed_(MixBits(options.seed + static_cast<uint64_t>(number) * 0x9e3779b97f4a7c15)),
         ending_(static_cast<Ending>(number % kEndings)),
         world_({.seed = seed_,
                 .where = absl::StrCat("seed ", options.seed, ", round ", number, " with ", Workers(), " workers"),
                 .acts = int64_t{options.strangers} * options.operations,
-                .skipped = options.skipped}) {}
+                .skipped = options.skipped},
+               clock) {}
 
   void Run() {
     if (ending_ == Ending::kAbruptly) ledger().SetLenient();
@@ -192,12 +197,12 @@ class Round {
  private:
   // Waits until every message has been settled and every ask has ended.
   bool AwaitCalm() {
-    const auto begin = std::chrono::steady_clock::now();
+    const Instant end = clock_.Now() + kLongEnough;
     while (true) {
       for (const ActorRef actor : Living()) Tell(actor, Calm{});
       const bool is_quiet = system_->scheduler().dispatchers().AwaitQuiet(absl::Seconds(1));
       if (is_quiet && ledger().in_flight() == 0 && ledger().open_asks.load() == 0) return true;
-      if (std::chrono::steady_clock::now() - begin > absl::ToChronoSeconds(kLongEnough)) break;
+      if (clock_.Now() > end) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     ledger().Violate("every message and every ask comes to its end",
@@ -308,6 +313,7 @@ class Round {
   }
 
   const StormOptions& options_;
+  const RuntimeToolbox& clock_;
   const uint64_t seed_;
   const Ending ending_;
   World world_;
@@ -318,17 +324,19 @@ class Round {
 
 StormReport RunStorm(const StormOptions& options) {
   StormReport report;
-  const auto begin = std::chrono::steady_clock::now();
+  // It is never destroyed, because the actors of an abandoned round still read it.
+  static const RuntimeToolbox& clock = *StdToolbox::Make({}).value().release();
+  const Instant begin = clock.Now();
   Footprint before = Footprint::Now();
   Trend heap("the heap in bytes", kHeapSlack, kHeapPerRound);
   Trend chunks("the number of chunks of slots", kChunkSlack, 1.0 / kRoundsPerChunk);
   for (int number = 0;; ++number) {
-    const auto elapsed = std::chrono::steady_clock::now() - begin;
-    if (options.time > absl::ZeroDuration() ? absl::FromChrono(elapsed) >= options.time : number >= options.rounds) {
+    const absl::Duration elapsed = clock.Now() - begin;
+    if (options.time > absl::ZeroDuration() ? elapsed >= options.time : number >= options.rounds) {
       break;
     }
     // Kept if it is abandoned: actors still refer to it.
-    auto* const round = new Round(options, number);
+    auto* const round = new Round(options, number, clock);
     round->Run();
     ++report.rounds;
     report.operations += round->Operations();

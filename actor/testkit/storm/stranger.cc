@@ -65,6 +65,27 @@ void TryTellLetter(Stranger& stranger) {
   TryTell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace(to)}).IgnoreError();
 }
 
+// Many messages to one actor, by ways that must not overtake each other. They fill a small mailbox.
+void TellInAllWays(Stranger& stranger) {
+  World& world = stranger.world();
+  const Acquaintance to = stranger.Anybody();
+  for (uint64_t count = 8 + stranger.random().Uniform(24); count > 0; --count) {
+    switch (stranger.random().Uniform(4)) {
+      case 0:
+        Tell(to.ref, Bulky{world.MakeToken(to), stranger.NextPlace(to)});
+        break;
+      case 1:
+        TryTell(to.ref, Letter{world.MakeToken(to), stranger.NextPlace(to)}).IgnoreError();
+        break;
+      case 2:
+        world.system().Ask<Answer>(to.ref, stranger.MakeQuestion(to), absl::Milliseconds(3)).Cancel();
+        break;
+      default:
+        Tell(to.ref, Letter{world.MakeToken(to), stranger.NextPlace(to)});
+    }
+  }
+}
+
 void TellAct(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   Tell(to.ref, Act{stranger.world().MakeToken(to), stranger.random().Next()});
@@ -324,22 +345,8 @@ Stranger::Stranger(World& world, uint64_t seed) : world_(world), random_(seed), 
 Stranger::~Stranger() = default;
 
 void Stranger::DoSomething() {
-  const std::vector<StrangerOperation>& table = StrangerOperations();
-  static const int64_t total = [&] {
-    int64_t sum = 0;
-    for (const StrangerOperation& row : table) sum += row.weight;
-    return sum;
-  }();
-  int64_t draw = static_cast<int64_t>(random_.Uniform(static_cast<uint64_t>(total)));
-  for (size_t i = 0; i < table.size(); ++i) {
-    draw -= table[i].weight;
-    if (draw >= 0) continue;
-    if (world_.Skips(table[i].name)) return;
-    world_.CountOperation(kFirstStrangerRow + i, table[i].name);
-    table[i].perform(*this);
-    SetOperationOfThisThread(0, "");
-    return;
-  }
+  StrangerOperations().PerformOne(world_, random_,
+                                  [this](const StrangerOperation& operation) { operation.perform(*this); });
 }
 
 void Stranger::Keep(Future<Answer> future) {
@@ -410,48 +417,50 @@ void Stranger::EndSystem() {
   other->listeners.clear();
 }
 
-const std::vector<StrangerOperation>& StrangerOperations() {
-  static const auto& table = *new std::vector<StrangerOperation>{
-      {"tell letters", 30, &TellLetters},
-      {"tell a bulky letter", 5, &TellBulky},
-      {"tell a parcel", 5, &TellParcel},
-      {"try to tell", 10, &TryTellLetter},
-      {"tell an act", 120, &TellAct},
-      {"send a burst", 10, &TellBurst},
-      {"tell as a guest", 10, &TellAsGuest},
-      {"tell a selection", 2, &TellSelection},
-      {"broadcast a letter", 3, &BroadcastLetter},
-      {"publish an event", 2, &PublishGust},
-      {"listen to events", 1, &ListenForAWhile},
-      {"spawn", 12, &SpawnOne},
-      {"spawn a system actor", 1, &TrySpawnSystemActor},
-      {"spawn watched", 2, &SpawnWatched},
-      {"stop", 3, &StopOne},
-      {"poison", 3, &PoisonOne},
-      {"kill", 1, &KillOne},
-      {"stop gracefully", 1, &StopGracefully},
-      {"ask", 15, &AskOne},
-      {"ask and wait", 2, &AskAndWait},
-      {"ask and drop", 3, &AskAndDrop},
-      {"ask and pipe", 3, &AskAndPipe},
-      {"ask with a stop token", 3, &AskWithStopToken},
-      {"request a stop", 2, &RequestAStop},
-      {"ask through a circuit breaker", 2, &AskThroughBreaker},
-      {"find a service", 1, &FindService},
-      {"run a task", 3, &RunTask},
-      {"resolve by selection", 1, &ResolveBySelection},
-      {"look at paths", 3, &LookAtPaths},
-      {"resolve a path", 2, &ResolvePath},
-      {"look who has not stopped", 1, &LookForNotStopped},
-      {"walk the tree", 1, &WalkTheTree},
-      {"take a metrics snapshot", 1, &TakeSnapshot},
-      {"observe", 1, &ObserveOne},
-      {"start a system timer", 3, &StartSystemTimer},
-      {"add a shutdown task", 1, &AddShutdownTask},
-      {"cancel a shutdown task", 1, &CancelShutdownTask},
-      {"begin a system", 1, &BeginSystem},
-      {"end a system", 1, &EndSystem},
-  };
+const OperationTable<StrangerOperation>& StrangerOperations() {
+  static const auto& table = *new OperationTable<StrangerOperation>(
+      kFirstStrangerRow, {
+                             {"tell letters", 30, &TellLetters},
+                             {"tell a bulky letter", 5, &TellBulky},
+                             {"tell a parcel", 5, &TellParcel},
+                             {"try to tell", 10, &TryTellLetter},
+                             {"tell in all ways", 6, &TellInAllWays},
+                             {"tell an act", 120, &TellAct},
+                             {"send a burst", 10, &TellBurst},
+                             {"tell as a guest", 10, &TellAsGuest},
+                             {"tell a selection", 2, &TellSelection},
+                             {"broadcast a letter", 3, &BroadcastLetter},
+                             {"publish an event", 2, &PublishGust},
+                             {"listen to events", 1, &ListenForAWhile},
+                             {"spawn", 12, &SpawnOne},
+                             {"spawn a system actor", 1, &TrySpawnSystemActor},
+                             {"spawn watched", 2, &SpawnWatched},
+                             {"stop", 3, &StopOne},
+                             {"poison", 3, &PoisonOne},
+                             {"kill", 1, &KillOne},
+                             {"stop gracefully", 1, &StopGracefully},
+                             {"ask", 15, &AskOne},
+                             {"ask and wait", 2, &AskAndWait},
+                             {"ask and drop", 3, &AskAndDrop},
+                             {"ask and pipe", 3, &AskAndPipe},
+                             {"ask with a stop token", 3, &AskWithStopToken},
+                             {"request a stop", 2, &RequestAStop},
+                             {"ask through a circuit breaker", 2, &AskThroughBreaker},
+                             {"find a service", 1, &FindService},
+                             {"run a task", 3, &RunTask},
+                             {"resolve by selection", 1, &ResolveBySelection},
+                             {"look at paths", 3, &LookAtPaths},
+                             {"resolve a path", 2, &ResolvePath},
+                             {"look who has not stopped", 1, &LookForNotStopped},
+                             {"walk the tree", 1, &WalkTheTree},
+                             {"take a metrics snapshot", 1, &TakeSnapshot},
+                             {"observe", 1, &ObserveOne},
+                             {"start a system timer", 3, &StartSystemTimer},
+                             {"add a shutdown task", 1, &AddShutdownTask},
+                             {"cancel a shutdown task", 1, &CancelShutdownTask},
+                             {"begin a system", 1, &BeginSystem},
+                             {"end a system", 1, &EndSystem},
+                         });
   return table;
 }
 

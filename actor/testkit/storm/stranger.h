@@ -14,6 +14,7 @@
 
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/operation_table.h"
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/actor/timer/system_timers.h"
 #include "fraktor/utils/future/future.h"
@@ -42,7 +43,7 @@ class Stranger {
   Acquaintance Anybody() { return world_.Anybody(random_); }
   Place NextPlace(const Acquaintance& to) {
     ++sent_;
-    return to.is_unordered ? Place() : Place{.sender = id_, .route = RouteTo(to.ref, false), .number = sent_};
+    return to.is_unordered ? Place() : PlaceOf({.sender = id_, .number = sent_}, to.ref, false);
   }
   Question MakeQuestion(const Acquaintance& to) { return {world_.FreeToken(), NextPlace(to), random_.Next()}; }
   void Keep(Future<Answer> future);
@@ -75,7 +76,7 @@ struct StrangerOperation {
   int weight;
   void (*perform)(Stranger& stranger);
 };
-const std::vector<StrangerOperation>& StrangerOperations();
+const OperationTable<StrangerOperation>& StrangerOperations();
 
 // How the systems of a storm are set up.
 ActorSystemOptions StormySystem(RuntimeToolbox* toolbox, int workers);

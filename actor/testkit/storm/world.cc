@@ -1,5 +1,6 @@
 #include "fraktor/actor/testkit/storm/world.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 
 namespace fraktor::storm {
 
+using actor_internal::ActorSlotTable;
 using actor_internal::MayLive;
 
 namespace {
@@ -23,14 +25,18 @@ constexpr uint8_t kByActor = 4;
 constexpr uint8_t kToRouter = 8;
 constexpr uint8_t kToLimited = 16;
 
-std::string RouteText(uint8_t route) {
+std::string RouteText(const Place& place) {
+  const auto route = static_cast<uint8_t>(place.route);
   const bool is_actor = (route & kByActor) != 0;
   std::string text = is_actor ? "by an actor on a worker" : "by a foreign thread";
   if (static_cast<ThreadKind>(route & kThreadKindBits) != ThreadKind::kWorker && is_actor)
     text = "by an actor on a guest";
   if (static_cast<ThreadKind>(route & kThreadKindBits) == ThreadKind::kInStay && !is_actor) text += " in its stay";
-  if ((route & kToRouter) != 0) text += ", to a router";
-  if ((route & kToLimited) != 0) text += ", to a limited mailbox";
+  absl::StrAppend(&text, " (thread ", place.thread, is_actor ? absl::StrCat(", turn ", place.turn) : "", "), to ",
+                  (route & kToRouter) != 0    ? "a router"
+                  : (route & kToLimited) != 0 ? "a limited mailbox"
+                                              : "a plain mailbox",
+                  ", slot ", place.target);
   return text;
 }
 
@@ -39,10 +45,19 @@ std::string RouteText(uint8_t route) {
 ThreadKind KindOfThisThread() { return kind_of_this_thread; }
 void SetKindOfThisThread(ThreadKind kind) { kind_of_this_thread = kind; }
 
-uint8_t RouteTo(ActorRef to, bool sender_is_actor) {
-  return static_cast<uint8_t>(static_cast<uint8_t>(kind_of_this_thread) | (sender_is_actor ? kByActor : 0) |
-                              ((to.word() & ActorRef::kRouter) != 0 ? kToRouter : 0) |
-                              ((to.word() & ActorRef::kLimited) != 0 ? kToLimited : 0));
+uint16_t NumberOfThisThread() {
+  static std::atomic<uint16_t> next{1};  // Relaxed: it pairs with nothing.
+  static thread_local const uint16_t number = next.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+Place PlaceOf(Place place, ActorRef to, bool sender_is_actor) {
+  place.route = static_cast<uint8_t>(static_cast<uint8_t>(kind_of_this_thread) | (sender_is_actor ? kByActor : 0) |
+                                     ((to.word() & ActorRef::kRouter) != 0 ? kToRouter : 0) |
+                                     ((to.word() & ActorRef::kLimited) != 0 ? kToLimited : 0));
+  place.target = to.IsActor() ? ActorSlotTable::IndexOf(to.slot()) : 0;
+  place.thread = NumberOfThisThread();
+  return place;
 }
 
 Life::Life(World& of)
@@ -50,30 +65,44 @@ Life::Life(World& of)
 
 void Life::CheckPlace(const Place& place, const Token& token, std::string_view what) {
   if (place.sender == 0 || !is_fifo) return;
-  ++events.received;
-  Seen& last = seen[place.sender];
-  const uint32_t now_us = MicrosecondsNow();
-  const Seen seen_now{.number = place.number,
-                      .route = static_cast<uint8_t>(place.route),
-                      .made_us = token.made_us(),
-                      .handled_us = now_us,
-                      .origin = token.origin(),
-                      .what = what,
-                      .before = events};
-  const Seen before = std::exchange(last, seen_now);
-  if (place.number >= before.number) return;
-  const auto describe = [&](const Seen& message) {
-    return absl::StrCat(ToAbsl(message.what), " ", message.number, " (sent ", RouteText(message.route), ", by \"",
-                        NameOfOperation(message.origin), "\", made ", now_us - message.made_us, " us ago, handled ",
-                        now_us - message.handled_us, " us ago)");
-  };
+  const Arrival arrival{.place = place,
+                        .made_us = token.made_us(),
+                        .handled_us = world.ledger().MicrosecondsNow(),
+                        .origin = token.origin(),
+                        .thread = NumberOfThisThread(),
+                        .what = what,
+                        .before = events};
+  arrivals[static_cast<size_t>(events.received++) % arrivals.size()] = arrival;
+  const Arrival before = std::exchange(seen[place.sender], arrival);
+  if (place.number >= before.place.number) return;
   world.ledger().Violate(
       "messages of one sender keep their order",
-      absl::StrCat(describe(seen_now), " of sender ", place.sender, " came after ", describe(before),
-                   ". The recipient: ", Describe(), ". Since then: ", events.instances - before.before.instances,
-                   " new instances, ", events.stashed - before.before.stashed, " messages stashed, ",
-                   events.unstashed - before.before.unstashed, " calls that unstash, ",
-                   events.received - before.before.received, " messages with a place"));
+      absl::StrCat(
+          ToAbsl(what), " ", place.number, " of sender ", place.sender, " came after ", ToAbsl(before.what), " ",
+          before.place.number, ". The recipient: ", Describe(), ". Since then: ", events.turns - before.before.turns,
+          " turns, ", events.instances - before.before.instances, " new instances, ",
+          events.stashed - before.before.stashed, " messages stashed, ", events.unstashed - before.before.unstashed,
+          " calls that unstash, ", events.received - before.before.received,
+          " messages with a place. The last messages of the sender:", DescribeArrivals(place.sender)));
+}
+
+std::string Life::DescribeArrivals(uint32_t sender) const {
+  const uint32_t now_us = world.ledger().MicrosecondsNow();
+  const auto size = static_cast<int>(arrivals.size());
+  std::string text;
+  int others = 0;
+  for (int i = std::max(0, events.received - size); i < events.received; ++i) {
+    const Arrival& one = arrivals[static_cast<size_t>(i % size)];
+    if (one.place.sender != sender) {
+      ++others;
+      continue;
+    }
+    absl::StrAppend(&text, "\n  ", ToAbsl(one.what), " ", one.place.number, ", sent ", RouteText(one.place), ", by \"",
+                    NameOfOperation(one.origin), "\", made ", now_us - one.made_us, " us ago, handled ",
+                    now_us - one.handled_us, " us ago on thread ", one.thread, " in turn ", one.before.turns,
+                    " of instance ", one.before.instances, ", behind ", std::exchange(others, 0), " of others");
+  }
+  return text;
 }
 
 std::string Life::Describe() const {
@@ -81,7 +110,8 @@ std::string Life::Describe() const {
                       ", instance ", events.instances, ", ", events.stashed, " messages stashed");
 }
 
-World::World(const WorldOptions& options) : options_(options), ledger_(options.where), acts_(options.acts) {}
+World::World(const WorldOptions& options, const RuntimeToolbox& clock)
+    : options_(options), ledger_(clock, options.where), acts_(options.acts) {}
 
 World::~World() = default;
 

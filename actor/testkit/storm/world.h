@@ -34,6 +34,7 @@
 #include "fraktor/actor/testkit/storm/shutdown_tasks.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::storm {
 
@@ -59,8 +60,11 @@ struct Acquaintance {
   bool is_supervisor = false;
 };
 
-// How a message goes from this thread to an actor, for Place::route.
-uint8_t RouteTo(ActorRef to, bool sender_is_actor);
+// A number of its own for each thread that asks; it wraps.
+uint16_t NumberOfThisThread();
+
+// Adds to a place how the message goes from this thread to an actor.
+Place PlaceOf(Place place, ActorRef to, bool sender_is_actor);
 
 struct WorldOptions {
   uint64_t seed = 1;
@@ -86,7 +90,8 @@ struct Life {
   // The next place in what this actor sends.
   Place NextPlace(const Acquaintance& to) {
     ++sent;
-    return to.is_unordered ? Place() : Place{.sender = id, .route = RouteTo(to.ref, true), .number = sent};
+    if (to.is_unordered) return {};
+    return PlaceOf({.sender = id, .number = sent, .turn = static_cast<uint16_t>(events.turns)}, to.ref, true);
   }
   // The actor has no instance until it is restarted, and nobody hears of the ends of its asks.
   void MissReplies() {
@@ -98,6 +103,8 @@ struct Life {
   void CheckPlace(const Place& place, const Token& token, std::string_view what);
   // For the text of a violation: what this actor is, and what has happened to it.
   std::string Describe() const;
+  // The same: the last messages of a sender, and how many others came between them.
+  std::string DescribeArrivals(uint32_t sender) const;
 
   World& world;
   const Counted counted;
@@ -117,6 +124,7 @@ struct Life {
   uint32_t sent = 0;
   // The history of this actor, for the text of a violation.
   struct Events {
+    int turns = 0;  // How often a handler or a hook has begun or resumed.
     int instances = 0;
     int stashed = 0;
     int unstashed = 0;  // Calls that unstash.
@@ -125,17 +133,19 @@ struct Life {
   Events events;
   std::string_view class_name = "untyped";
   std::string mailbox_text;  // The mailbox and the dispatcher.
-  // The last message of a sender.
-  struct Seen {
-    uint32_t number = 0;
-    uint8_t route = 0;
+  // A message with a place that this actor has received.
+  struct Arrival {
+    Place place;
     uint32_t made_us = 0;
     uint32_t handled_us = 0;
     uint16_t origin = 0;
+    uint16_t thread = 0;  // The thread that ran this actor.
     std::string_view what;
     Events before;
   };
-  absl::flat_hash_map<uint32_t, Seen> seen;  // By sender.
+  absl::flat_hash_map<uint32_t, Arrival> seen;  // The last message of each sender.
+  // The last messages of all senders; the oldest is at `events.received` modulo the size.
+  std::array<Arrival, 48> arrivals = {};
   enum class WatchKind : uint8_t {
     kTerminated,
     kNote,
@@ -156,7 +166,8 @@ class World {
  public:
   static constexpr size_t kCells = 96;
 
-  explicit World(const WorldOptions& options);
+  // `clock` outlives the world: see Ledger.
+  World(const WorldOptions& options, const RuntimeToolbox& clock);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
   ~World();
