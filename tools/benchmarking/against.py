@@ -7,7 +7,8 @@ import subprocess
 
 from benchmarking.suites import RunError, say
 
-# Written by tools/setup and by users; they are in no commit. The other tree uses the disk cache of this one.
+# Written by tools/setup and by users; they are in no commit. The other tree uses the disk cache
+# of this one.
 _BAZEL_FILES = (".bazelrc.machine", ".bazelrc.user")
 
 

@@ -135,7 +135,8 @@ def run_against(repository, old, new, selected, repetitions, min_time, folder):
                 except suites.RunError as error:
                     failures.append(failed)
                     suites.say(str(error))
-        suites.say(f"[{number}/{repetitions}] {len(keys)} benchmarks of both trees, {sessions['new'].seconds():.0f} s so far")
+        seconds = sessions["new"].seconds()
+        suites.say(f"[{number}/{repetitions}] {len(keys)} benchmarks of both trees, {seconds:.0f} s so far")
     for session in sessions.values():
         session.close()
     return failures
