@@ -92,7 +92,10 @@ def _literal_prefix(pattern):
 
 
 def suites_for(patterns):
-    """A function that tells whether a suite may have keys that match one of the patterns."""
+    """A function that tells whether a suite may have keys that match one of the patterns.
+
+    A pattern is a regular expression, or a key of a bar.
+    """
     prefixes = [_literal_prefix(pattern) for pattern in patterns]
 
     def wanted(suite):
@@ -217,9 +220,10 @@ def command_export(options):
     return 0
 
 
-def _own_folders(options):
+def _own_folders(options, programs):
     """Whose programs are ours: those between nodes are in a folder of their own."""
-    return (options.ours, "remote") if options.ours == "actor" else (options.ours,)
+    between_nodes = any(program.startswith("remote_") for program in programs)
+    return (options.ours, "remote") if options.ours == "actor" and between_nodes else (options.ours,)
 
 
 def _measure_peers(options, folder):
@@ -230,7 +234,7 @@ def _measure_peers(options, folder):
         raise suites.RunError(
             f"--filter \"{options.filter}\" matches none of the programs: {', '.join(peers.PROGRAMS)}"
         )
-    folders = _own_folders(options)
+    folders = _own_folders(options, programs)
     built, unbuilt = _build(options, lambda name: name == "limit" or name.partition("/")[0] in folders)
     ours = {program: suite for folder in folders for program, suite in measuring.programs_of(built, folder).items()}
     if not ours:
@@ -274,7 +278,7 @@ def _measure_for_bars(options, wanted, folder):
         except suites.RunError as error:
             suites.say(f"not measured: {error}")
     in_turn = {*peers.PROGRAMS, *map(peers.typed, peers.PROGRAMS)}
-    built, unbuilt = _build(options)
+    built, unbuilt = _build(options, suites_for(patterns))
     selected = {}
     for suite, names in measuring.select(
         built, lambda key: any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
@@ -325,10 +329,10 @@ def _matcher_against(options):
     if not options.group:
         return in_filter, suite_in_filter
     of_bars = sorted({condition.of for bar in _bars_of(options.group) for condition in bar.conditions})
-    folders = {pattern.partition("/")[0] for pattern in of_bars}
+    suite_in_bars = suites_for(of_bars)
     return (
         lambda key: in_filter(key) and any(fnmatch.fnmatchcase(key, pattern) for pattern in of_bars),
-        lambda suite: suite_in_filter(suite) and suite.partition("/")[0] in folders,
+        lambda suite: suite_in_filter(suite) and suite_in_bars(suite),
     )
 
 

@@ -1,5 +1,6 @@
 """Tests of the commands that need no build: arguments, exit codes, messages."""
 
+import argparse
 import contextlib
 import io
 import os
@@ -155,6 +156,15 @@ class NeededSuitesTest(unittest.TestCase):
         for pattern in (".*", "limit/a|actor/b", "(limit|actor)/.*", "l*actor/.*", "x?limit/.*", "x{0}limit/.*"):
             self.assertEqual(self._needed(pattern), everything, pattern)
         self.assertEqual(self._needed(r"limit/[|]a\|b"), ["limit"])
+
+    def test_bars_need_only_the_suites_that_they_look_at(self):
+        self.assertEqual(self._needed("actor/*/ring/1000/w:1"), ["actor/message", "actor/path"])
+        self.assertEqual(self._needed("actor/*/ask/w:2", "limit/ask/w:2", "peers/caf/ask/w:2"), self._needed()[:3])
+
+    def test_only_programs_between_nodes_need_the_suites_of_remoting(self):
+        options = argparse.Namespace(ours="actor")
+        self.assertEqual(cli._own_folders(options, ["ask/w:2"]), ("actor",))
+        self.assertEqual(cli._own_folders(options, ["ask/w:2", "remote_one_way/w:2"]), ("actor", "remote"))
 
 
 class _FakeSuite:
