@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 
+from benchmarking import against
 from benchmarking import bars
 from benchmarking import compare
 from benchmarking import export
@@ -30,6 +31,7 @@ Builds, runs, compares and exports benchmarks.
   tools/bench export --format bencher /tmp/new
   tools/bench peers                                  the same programs in CAF and Erlang, run in turn with ours
   tools/bench bars                                   what must be reached, and whether it is
+  tools/bench against v1.2 --group "hot path"        whether a program is slower than at another commit
 
 A key is <suite>/<benchmark>, such as limit/pairs/100/w:2. Keys are stable. A figure from a busy machine proves nothing:
 compare what ran in turn, or at least on the same quiet machine.
@@ -90,7 +92,10 @@ def _literal_prefix(pattern):
 
 
 def suites_for(patterns):
-    """A function that tells whether a suite may have keys that match one of the patterns."""
+    """A function that tells whether a suite may have keys that match one of the patterns.
+
+    A pattern is a regular expression, or a key of a bar.
+    """
     prefixes = [_literal_prefix(pattern) for pattern in patterns]
 
     def wanted(suite):
@@ -100,8 +105,8 @@ def suites_for(patterns):
     return wanted
 
 
-def _build(options, wanted=None):
-    builder = suites.Builder(REPOSITORY, options.bazel)
+def _build(options, wanted=None, repository=None):
+    builder = suites.Builder(repository or REPOSITORY, options.bazel)
     labels = builder.labels()
     for name in options.suite or ():
         if name not in labels:
@@ -215,9 +220,10 @@ def command_export(options):
     return 0
 
 
-def _own_folders(options):
+def _own_folders(options, programs):
     """Whose programs are ours: those between nodes are in a folder of their own."""
-    return (options.ours, "remote") if options.ours == "actor" else (options.ours,)
+    between_nodes = any(program.startswith("remote_") for program in programs)
+    return (options.ours, "remote") if options.ours == "actor" and between_nodes else (options.ours,)
 
 
 def _measure_peers(options, folder):
@@ -228,7 +234,7 @@ def _measure_peers(options, folder):
         raise suites.RunError(
             f"--filter \"{options.filter}\" matches none of the programs: {', '.join(peers.PROGRAMS)}"
         )
-    folders = _own_folders(options)
+    folders = _own_folders(options, programs)
     built, unbuilt = _build(options, lambda name: name == "limit" or name.partition("/")[0] in folders)
     ours = {program: suite for folder in folders for program, suite in measuring.programs_of(built, folder).items()}
     if not ours:
@@ -272,7 +278,7 @@ def _measure_for_bars(options, wanted, folder):
         except suites.RunError as error:
             suites.say(f"not measured: {error}")
     in_turn = {*peers.PROGRAMS, *map(peers.typed, peers.PROGRAMS)}
-    built, unbuilt = _build(options)
+    built, unbuilt = _build(options, suites_for(patterns))
     selected = {}
     for suite, names in measuring.select(
         built, lambda key: any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
@@ -288,14 +294,18 @@ def _measure_for_bars(options, wanted, folder):
     return _report_unbuilt(unbuilt) or code
 
 
-def command_bars(options):
+def _bars_of(groups):
+    """The bars of these groups, or all if there are none."""
     wanted = bars.load()
-    groups = sorted({bar.group for bar in wanted})
-    for group in options.group or ():
-        if group not in groups:
-            raise results.ResultsError(f"there is no group of bars \"{group}\"; there are {', '.join(groups)}")
-    if options.group:
-        wanted = [bar for bar in wanted if bar.group in options.group]
+    known = sorted({bar.group for bar in wanted})
+    for group in groups or ():
+        if group not in known:
+            raise results.ResultsError(f"there is no group of bars \"{group}\"; there are {', '.join(known)}")
+    return [bar for bar in wanted if not groups or bar.group in groups]
+
+
+def command_bars(options):
+    wanted = _bars_of(options.group)
     loaded = results.Results()
     code = 0
     with tempfile.TemporaryDirectory() as temporary:
@@ -310,6 +320,54 @@ def command_bars(options):
     print(bars.table(verdicts))
     failing = {bars.FAIL, bars.NOT_MEASURED} if options.strict else {bars.FAIL}
     return 1 if any(verdict.verdict in failing for verdict in verdicts) else code
+
+
+def _matcher_against(options):
+    """A function that tells whether `against` measures a key, and one that tells whether a suite may have such keys."""
+    patterns = _chosen_set(options)[1]
+    in_filter, suite_in_filter = matcher(patterns), suites_for(patterns)
+    if not options.group:
+        return in_filter, suite_in_filter
+    of_bars = sorted({condition.of for bar in _bars_of(options.group) for condition in bar.conditions})
+    suite_in_bars = suites_for(of_bars)
+    return (
+        lambda key: in_filter(key) and any(fnmatch.fnmatchcase(key, pattern) for pattern in of_bars),
+        lambda suite: suite_in_filter(suite) and suite_in_bars(suite),
+    )
+
+
+def _measure_against(options, folder):
+    matches, wanted = _matcher_against(options)
+    commit = against.commit_of(REPOSITORY, options.revision)
+    tree = against.tree_of(REPOSITORY, commit)
+    new, unbuilt = _build(options, wanted)
+    old, unbuilt_old = _build(options, wanted, tree)
+    old_names = measuring.select(old, matches)
+    selected = {
+        suite: [name for name in names if name in old_names.get(suite, ())]
+        for suite, names in measuring.select(new, matches).items()
+    }
+    selected = {suite: names for suite, names in selected.items() if names}
+    if not selected:
+        raise suites.RunError(f"no benchmark that this tree and {commit[:12]} both have is asked for")
+    failures = measuring.run_against(
+        REPOSITORY, old, new, selected, options.repetitions, options.min_time, folder
+    )
+    if failures:
+        suites.say(f"failed: {', '.join(failures)}")
+    comparison = compare.compare(
+        results.load(folder / "old"), results.load(folder / "new"), options.threshold, options.alpha
+    )
+    print(compare.table(comparison, options.threshold))
+    code = _report_unbuilt(unbuilt + [f"{name} of {commit[:12]}" for name in unbuilt_old])
+    return 1 if comparison.worse or comparison.failing or failures else code
+
+
+def command_against(options):
+    if options.out:
+        return _measure_against(options, _empty_folder(options.out))
+    with tempfile.TemporaryDirectory() as folder:
+        return _measure_against(options, pathlib.Path(folder))
 
 
 def _parser():
@@ -343,7 +401,7 @@ def _parser():
             type=_positive_int,
             default=default,
             metavar="N",
-            help=f"how often each benchmark runs; medians are taken (default: 5{note})",
+            help=f"how often each benchmark runs; medians are taken (default: {default or 5}{note})",
         )
         command.add_argument(
             "--min-time",
@@ -351,6 +409,23 @@ def _parser():
             default=0.1 if default else None,
             metavar="SECONDS",
             help=f"how long a benchmark runs at least, each time (default: 0.1{note})",
+        )
+
+    def add_comparing(command, threshold):
+        command.add_argument(
+            "--threshold",
+            type=_share,
+            default=threshold,
+            metavar="SHARE",
+            help=f"how much worse is too much (default: {threshold:g})",
+        )
+        command.add_argument(
+            "--alpha",
+            type=_share,
+            default=0.01,
+            metavar="P",
+            help="how improbable chance must be; 5 against 5 repetitions can reach 0.004 (default: 0.01). "
+            "With fewer repetitions than it takes, the medians alone decide",
         )
 
     command = add(
@@ -391,17 +466,7 @@ def _parser():
     )
     command.add_argument("old", metavar="OLD", help="a folder of results, or a summary file such as the baseline")
     command.add_argument("new", metavar="NEW", help="the same, later")
-    command.add_argument(
-        "--threshold", type=_share, default=0.05, metavar="SHARE", help="how much worse is too much (default: 0.05)"
-    )
-    command.add_argument(
-        "--alpha",
-        type=_share,
-        default=0.01,
-        metavar="P",
-        help="how improbable chance must be; 5 against 5 repetitions can reach 0.004 (default: 0.01). "
-        "With fewer repetitions than it takes, the medians alone decide",
-    )
+    add_comparing(command, 0.05)
 
     command = add(
         "summary",
@@ -450,6 +515,23 @@ def _parser():
     command.add_argument("--strict", action="store_true", help="exit 1 also if something was not measured")
     add_repetitions(command, 5)
     command.add_argument("--out", metavar="DIR", help="keep what is measured in this folder; it must be new or empty")
+    add_building(command)
+
+    command = add(
+        "against",
+        command_against,
+        "measure another commit in turn with this tree",
+        "Builds the benchmarks of the commit in a folder of the user's cache, runs each benchmark that both trees have "
+        "in turn, and compares as `compare` does. Exits 1 if something is worse beyond the threshold.",
+    )
+    command.add_argument("revision", metavar="REV", help="the other commit: a hash, a tag or a branch")
+    command.add_argument("--filter", metavar="F", help=f"{filter_help} (default: everything)")
+    command.add_argument(
+        "--group", action="append", metavar="GROUP", help="only what this group of bars looks at; may be repeated"
+    )
+    add_repetitions(command, 7)
+    add_comparing(command, 0.03)
+    command.add_argument("--out", metavar="DIR", help="keep the results in this folder; it must be new or empty")
     add_building(command)
     return parser
 

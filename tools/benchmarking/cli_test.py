@@ -1,5 +1,6 @@
 """Tests of the commands that need no build: arguments, exit codes, messages."""
 
+import argparse
 import contextlib
 import io
 import os
@@ -10,6 +11,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+from benchmarking import against
 from benchmarking import cli
 from benchmarking import results
 from benchmarking import suites
@@ -39,7 +41,7 @@ class CliTest(unittest.TestCase):
     def test_help_names_every_command(self):
         code, out, _ = self._main("--help")
         self.assertEqual(code, 0)
-        for command in ("list", "run", "compare", "summary", "export", "peers", "bars"):
+        for command in ("list", "run", "compare", "summary", "export", "peers", "bars", "against"):
             self.assertIn(f"    {command} ", out)
             self.assertEqual(self._main(command, "--help")[0], 0)
 
@@ -155,20 +157,30 @@ class NeededSuitesTest(unittest.TestCase):
             self.assertEqual(self._needed(pattern), everything, pattern)
         self.assertEqual(self._needed(r"limit/[|]a\|b"), ["limit"])
 
+    def test_bars_need_only_the_suites_that_they_look_at(self):
+        self.assertEqual(self._needed("actor/*/ring/1000/w:1"), ["actor/message", "actor/path"])
+        self.assertEqual(self._needed("actor/*/ask/w:2", "limit/ask/w:2", "peers/caf/ask/w:2"), self._needed()[:3])
+
+    def test_only_programs_between_nodes_need_the_suites_of_remoting(self):
+        options = argparse.Namespace(ours="actor")
+        self.assertEqual(cli._own_folders(options, ["ask/w:2"]), ("actor",))
+        self.assertEqual(cli._own_folders(options, ["ask/w:2", "remote_one_way/w:2"]), ("actor", "remote"))
+
 
 class _FakeSuite:
     """Runs nothing and answers with one sample each."""
 
-    def __init__(self, name, names):
+    def __init__(self, name, names, rate=None):
         self.name = name
         self._names = names
+        self._figures = {"real_time": 1.0, "cpu_time": 1.0} if rate is None else {"items_per_second": rate}
 
     def run_names(self):
         return {name: name for name in self._names}
 
     def run(self, names, min_time):
         del min_time
-        return {"context": {}, "benchmarks": [{"name": name, "real_time": 1.0, "cpu_time": 1.0} for name in names]}
+        return {"context": {}, "benchmarks": [{"name": name, **self._figures} for name in names]}
 
 
 class RunTest(unittest.TestCase):
@@ -233,6 +245,41 @@ class RunTest(unittest.TestCase):
             code, _, err = self._run()
         self.assertEqual(code, 1)
         self.assertIn("failed: limit, utils/queue", err)
+
+
+class AgainstTest(unittest.TestCase):
+    def _against(self, new_rate, *arguments):
+        """Exit code and output of a comparison with a commit whose programs reach a rate of 100."""
+
+        def build(_options, wanted, repository=None):
+            rate = new_rate if repository is None else 100.0
+            names = ["ping_pong/w:1", "fresh/w:1"] if repository is None else ["ping_pong/w:1", "gone/w:1"]
+            built = [_FakeSuite("actor/program", names, rate), _FakeSuite("utils/queue", ["Push"], rate)]
+            return {suite.name: suite for suite in built if wanted(suite.name)}, []
+
+        out = io.StringIO()
+        with mock.patch.object(against, "commit_of", return_value="c" * 40), mock.patch.object(
+            against, "tree_of", return_value=pathlib.Path("/elsewhere")
+        ), mock.patch.object(cli, "_build", build):
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                code = cli.main(["against", "v1", *arguments])
+        return code, out.getvalue()
+
+    def test_what_is_slower_than_the_other_commit_fails(self):
+        code, out = self._against(96.0)
+        self.assertEqual(code, 1)
+        self.assertIn("2 compared, 2 worse and 0 better by more than 3 %", out)
+        self.assertEqual(self._against(98.0)[0], 0)
+        self.assertEqual(self._against(96.0, "--threshold", "0.05")[0], 0)
+
+    def test_a_group_of_bars_narrows_what_is_measured(self):
+        _, out = self._against(100.0, "--group", "hot path")
+        self.assertIn("actor/program/ping_pong/w:1", out)
+        self.assertIn("1 compared", out)
+
+    def test_a_comparison_of_nothing_is_refused(self):
+        self.assertEqual(self._against(100.0, "--filter", "actor/program/gone/w:1")[0], 2)
+        self.assertEqual(self._against(100.0, "--group", "speed")[0], 2)
 
 
 if __name__ == "__main__":

@@ -112,3 +112,31 @@ def run_in_turn(repository, built, own, others, programs, repetitions, min_time,
         suites.say(f"[{number}/{len(programs)}] {program}: {repetitions} rounds, {session.seconds():.0f} s so far")
     session.close()
     return failures
+
+
+def run_against(repository, old, new, selected, repetitions, min_time, folder):
+    """Runs each selected benchmark of two trees in turn, and each tree first as often as the other.
+
+    `old` and `new` are built suites by name. The results are in `folder`/old and `folder`/new. Returns the keys that
+    failed.
+    """
+    sides = {"old": old, "new": new}
+    sessions = {side: _Session(repository, folder / side, repetitions) for side in sides}
+    failures = []
+    keys = [(suite, name) for suite, names in selected.items() for name in names]
+    for number in range(1, repetitions + 1):
+        for suite, name in keys:
+            for side in ("old", "new") if number % 2 else ("new", "old"):
+                failed = f"{side} {suite}/{name}"
+                if failed in failures:
+                    continue
+                try:
+                    sessions[side].recorder.add(suite, sides[side][suite].run([name], min_time))
+                except suites.RunError as error:
+                    failures.append(failed)
+                    suites.say(str(error))
+        seconds = sessions["new"].seconds()
+        suites.say(f"[{number}/{repetitions}] {len(keys)} benchmarks of both trees, {seconds:.0f} s so far")
+    for session in sessions.values():
+        session.close()
+    return failures

@@ -102,6 +102,19 @@ class MeasuringTest(unittest.TestCase):
         self.assertEqual(failures, ["peers/x/ring/1000/w:1"])
         self.assertEqual(self.log, ["a", "x", "a", "a"])
 
+    def test_two_trees_take_turns_and_each_is_first_as_often_as_the_other(self):
+        log = self.log
+        old, new = {"a": _Suite("old", ["other"], log)}, {"a": _Suite("new", ["other"], log)}
+        failures = measuring.run_against(REPOSITORY, old, new, {"a": ["other"]}, 2, 0.1, self.folder)
+        self.assertEqual((failures, log), ([], ["old", "new", "new", "old"]))
+        for side in ("old", "new"):
+            self.assertEqual(len(results.load(self.folder / side).samples["a/other"]["time_ns"]), 2)
+
+    def test_a_program_that_fails_in_one_tree_still_runs_in_the_other(self):
+        old, new = {"a": _Suite("old", ["other"], self.log)}, {"a": _Suite("new", ["other"], self.log, fails=True)}
+        failures = measuring.run_against(REPOSITORY, old, new, {"a": ["other"]}, 2, 0.1, self.folder)
+        self.assertEqual((failures, self.log), (["new a/other"], ["old", "new", "old"]))
+
     def test_programs_are_found_in_their_folder_only(self):
         built = {name: _Suite(name, ["ring/1000/w:1", "other"], self.log) for name in ("actor/hot", "limit")}
         self.assertEqual(measuring.programs_of(built, "actor"), {"ring/1000/w:1": "actor/hot"})

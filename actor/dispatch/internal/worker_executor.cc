@@ -113,10 +113,12 @@ class WorkerExecutor::Loop final : public ToolboxWorker {
       // The worker runs the deferred target of the last actor at once, before the ready actors: its
       // mailbox is in the cache, and it needs no queue. But only for a streak, and not while a
       // foreign actor waits.
-      const bool wants_drain = coordinator.WantsDrain();
       worker.turn_state.uncounted = worker.outbox.TakeUncounted();
       if (slot->dispatcher == worker.dispatcher) [[likely]] {
-        if (++streak <= worker.slice.streak() && !wants_drain) continue;
+        // The result of WantsDrain is not kept for later: GCC 12 would spill it to the stack, and the
+        // next message would wait for that store, because its exchange waits for all earlier stores.
+        if (++streak <= worker.slice.streak() && !coordinator.WantsDrain()) [[likely]]
+          continue;
         if (!coordinator.HasReady(worker.index)) {
           // Nobody waits, so there is no need for the way through the queue.
           worker.slice.Begin(budget, kStreak);
@@ -125,7 +127,7 @@ class WorkerExecutor::Loop final : public ToolboxWorker {
         }
       }
       PutBack(*slot);
-      worker.Register(*slot, wants_drain ? Placement::kBack : Placement::kYield);
+      worker.Register(*slot, coordinator.WantsDrain() ? Placement::kBack : Placement::kYield);
       slot = nullptr;
     }
     if (slot != nullptr) {
