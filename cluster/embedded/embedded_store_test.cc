@@ -16,11 +16,17 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/embedded/embedded_client.h"
+#include "fraktor/cluster/embedded/embedded_messages.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/membership/membership_provider.h"
@@ -104,6 +110,41 @@ TEST_F(EmbeddedStoreTest, GivesALockAgainToWhoHasNotHeardOfIt) {
   EXPECT_TRUE(Await(client_->Store(kAlice, EntryOf("a:1#1", again->token), 0)).ok());
   kit_->Advance(absl::Seconds(5));
   EXPECT_TRUE(Await(client_->TryAcquire(kAlice, "b:1#2", Now())).ok()) << "the lease is over";
+}
+
+// A store whose first reply carries the timeout of an ask that it has made. It does not reply
+// again.
+class TimedOutStore final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (!message.Is<EmbeddedAcquire>() || std::exchange(has_replied_, true)) return absl::OkStatus();
+    context.Reply(ErrorReply{
+        MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout, "the disk has not replied")});
+    return absl::OkStatus();
+  }
+
+ private:
+  bool has_replied_ = false;
+};
+
+// The client says that the store does not answer if its own ask has timed out, and only then.
+TEST(EmbeddedClientTest, TakesTheTimeoutInAReplyForAnAnswer) {
+  TestKit kit;
+  ASSERT_TRUE(kit.system().TrySpawnSystemActor(*MakeProps<TimedOutStore>({}), "cluster-store").ok());
+  const std::shared_ptr<EmbeddedClient> client = EmbeddedClient::Make(kit.system()).value();
+  const auto acquire = [&] {
+    Future<PlacementLease> asking = client->TryAcquire(kAlice, "a:1#1", kit.system().toolbox().Now());
+    kit.RunUntil([&] { return asking.IsReady(); }, absl::Minutes(1));
+    return asking.Take().status();
+  };
+  const absl::Status replied = acquire();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(replied)) << replied;
+  EXPECT_NE(replied.message().find("the cluster's store, on this node: the disk has not replied"),
+            absl::string_view::npos)
+      << replied;
+  const absl::Status silent = acquire();
+  EXPECT_TRUE(absl::IsUnavailable(silent)) << silent;
+  EXPECT_EQ(silent.message(), "the cluster's store, on this node: it does not answer");
 }
 
 // CLU-5: a term and a lease are counted from before the question, so that they end here first.
