@@ -182,10 +182,10 @@ class ActorSystem {
   }
   // Asks and waits: blocks the thread, or pumps the toolbox if that has no threads. Further error:
   // FailedPrecondition on a worker, unless it is that of a pinned actor.
-  template <class R, class M>
-  absl::StatusOr<R> AskAndWait(ActorRef to, M&& message, absl::Duration timeout) {
+  template <class R, class M, class Explain = actor_internal::AsItIs>
+  absl::StatusOr<R> AskAndWait(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
     CheckWaitsForAMessage<R>();
-    return AskAndBlock<R>(to, std::forward<M>(message), timeout);
+    return AskAndBlock<R>(to, std::forward<M>(message), timeout, std::move(explain));
   }
   // The same for a message that declares the type of its reply: `using Reply = ...`.
   template <int&... kDeduced, class Q>
@@ -347,10 +347,10 @@ class ActorSystem {
         !std::is_same_v<R, absl::Status>,
         "AskAndWait<R> returns a StatusOr<R>: R must be a message, and no Status; let the recipient reply with Done");
   }
-  template <class R, class M>
-  absl::StatusOr<R> AskAndBlock(ActorRef to, M&& message, absl::Duration timeout) {
+  template <class R, class M, class Explain = actor_internal::AsItIs>
+  absl::StatusOr<R> AskAndBlock(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
     if (absl::Status may = MayWait(); !may.ok()) return may;
-    Future<R> answer = Ask<R>(to, std::forward<M>(message), timeout);
+    Future<R> answer = Ask<R>(to, std::forward<M>(message), timeout, std::move(explain));
     AwaitReady(answer.node());
     return answer.Take();
   }

@@ -130,10 +130,14 @@ EmbeddedClient::~EmbeddedClient() = default;
 template <class Request>
 Future<typename Request::Reply> EmbeddedClient::Ask(Request request) {
   using Reply = typename Request::Reply;
-  return system_.Ask<Reply>(store_, std::move(request), options_.answer_timeout)
-      .MapResult([authority = options_.authority](absl::StatusOr<Reply> reply) -> absl::StatusOr<Reply> {
-        if (!absl::IsDeadlineExceeded(reply.status())) return Annotate(std::move(reply), StoreAt(authority));
-        return absl::UnavailableError(absl::StrCat(StoreAt(authority), ", does not answer"));
+  // Only a timeout of this ask says that the store does not answer. A reply of the store may carry
+  // the timeout of another ask.
+  const auto explain = [](absl::Status error) {
+    return absl::IsDeadlineExceeded(error) ? absl::UnavailableError("it does not answer") : error;
+  };
+  return system_.Ask<Reply>(store_, std::move(request), options_.answer_timeout, explain)
+      .MapResult([authority = options_.authority](absl::StatusOr<Reply> reply) {
+        return Annotate(std::move(reply), StoreAt(authority));
       });
 }
 

@@ -51,8 +51,9 @@
 
 namespace fraktor::inline v0 {
 
-// What who asked a grain hears when there was no answer in time: names the grain, the question, and what is known of the
-// grain. Any other error is as it was.
+// Rewords an error of an ask of a grain. The error of a timeout names the grain, the message, and
+// what is known of the grain. Other errors stay as they are. `error` must be an error of this ask
+// and not the error in a reply, because a reply may carry the timeout of an ask of the grain.
 absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const GrainKey& key,
                               const MessageType* question, absl::Duration timeout);
 
@@ -75,10 +76,7 @@ class GrainRef {
     actor_internal::CheckDeclaresReply<Q>();
     using R = ReplyOf<Q>;
     return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout,
-                                 [gate = gate_, key = key_, timeout](const absl::Status& error) {
-                                   return ExplainLateGrain(error, gate, *key, MessageTypeOf<std::decay_t<Q>>(),
-                                                           timeout);
-                                 });
+                                 ExplainOf<std::decay_t<Q>>(timeout));
   }
 
   // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
@@ -86,17 +84,21 @@ class GrainRef {
   auto AskAndWait(ActorSystem& system, Q&& question, absl::Duration timeout) const {
     actor_internal::CheckDeclaresReply<Q>();
     using R = ReplyOf<Q>;
-    absl::StatusOr<R> answer =
-        system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
-    if (!answer.ok()) {
-      answer = ExplainLateGrain(answer.status(), gate_, *key_, MessageTypeOf<std::decay_t<Q>>(), timeout);
-    }
-    return answer;
+    return system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout,
+                                         ExplainOf<std::decay_t<Q>>(timeout));
   }
 
   friend bool operator==(const GrainRef& a, const GrainRef& b) { return a.gate_ == b.gate_ && *a.key_ == *b.key_; }
 
  private:
+  // Rewords errors of the ask itself. The error of an ErrorReply stays as it is, also if it is the
+  // timeout of another ask.
+  template <class Q>
+  auto ExplainOf(absl::Duration timeout) const {
+    return [gate = gate_, key = key_, timeout](const absl::Status& error) {
+      return ExplainLateGrain(error, gate, *key, MessageTypeOf<Q>(), timeout);
+    };
+  }
   template <class M>
   GrainCall CallOf(M&& message, absl::Duration timeout) const {
     A::Ref::template Check<M>();

@@ -1103,11 +1103,7 @@ absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const Gr
                                                    ToAbsl(question->name()), " has the timeout ",
                                                    absl::FormatDuration(timeout), "; it must be positive"));
   }
-  // Of the question itself, not of one that the grain has asked.
-  if (ErrorKindOf<ActorErrorKind>(error) != ActorErrorKind::kAskTimeout ||
-      error.message().find(ToAbsl(MessageTypeOf<GrainCall>()->name())) == absl::string_view::npos) {
-    return error;
-  }
+  if (ErrorKindOf<ActorErrorKind>(error) != ActorErrorKind::kAskTimeout) return error;
   constexpr size_t kShown = 200;
   std::string name = key.ToString();
   if (name.size() > kShown) name = absl::StrCat(name.substr(0, kShown), "...");

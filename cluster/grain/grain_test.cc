@@ -123,6 +123,24 @@ class Fragile : public Actor<Fragile, Add, Poke> {
   int64_t sum_ = 0;
 };
 
+// Asks another grain by a call of its own, and replies with the error of that ask.
+struct AskOther {
+  using Reply = Count;
+};
+class PassesErrorsOn : public Actor<PassesErrorsOn, AskOther> {
+ public:
+  static constexpr std::string_view kGrainKind = "passes-errors-on";
+  explicit PassesErrorsOn(const GrainContext&) {}
+  Task<Count> On(Context& context, const AskOther&) {
+    constexpr absl::Duration kTimeout = absl::Seconds(1);
+    GrainCall call{.key = GrainKey("counter", "alice"),
+                   .message = MakeEnvelope<AddLater>(ActorRef(), AddLater{.forever = true}),
+                   .timeout = kTimeout};
+    auto asking = context.Ask<Count>(Cluster::Of(context.system())->gate(), std::move(call), kTimeout);
+    co_return co_await asking;
+  }
+};
+
 // Ends before it handles anything.
 class Hasty : public Actor<Hasty, Add> {
  public:
@@ -668,6 +686,27 @@ TEST(Grain, SaysWhatHasNotBeenAnswered) {
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("grain \"counter/alice\" has not answered"));
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("AddLater within 2s"));
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("it runs on this node, \"n0:1\""));
+  });
+}
+
+// An ErrorReply that carries the timeout of another ask is a reply: the ask itself has not timed
+// out.
+TEST(Grain, TakesTheTimeoutInAReplyForNoTimeoutOfTheAsk) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.kinds = {GrainKindOf<Counter>(), GrainKindOf<PassesErrorsOn>()}});
+    for (size_t from = 0; from < nodes.size(); ++from) {
+      const GrainRef<PassesErrorsOn> bob = nodes[from].Grain<PassesErrorsOn>("bob");
+      Future<Count> asking = bob.Ask(nodes.system(from), AskOther{}, absl::Seconds(20));
+      sim.RunUntil([&] { return asking.IsReady(); }, absl::Seconds(10));
+      ASSERT_TRUE(asking.IsReady());
+      for (const absl::Status& why :
+           {asking.Take().status(), bob.AskAndWait(nodes.system(from), AskOther{}, absl::Seconds(20)).status()}) {
+        EXPECT_EQ(ErrorKindOf<ActorErrorKind>(why), ActorErrorKind::kAskTimeout) << why;
+        EXPECT_THAT(std::string(why.message()), testing::HasSubstr("within 1s"));
+        EXPECT_THAT(std::string(why.message()), testing::Not(testing::HasSubstr("has not answered")));
+        EXPECT_THAT(std::string(why.message()), testing::Not(testing::HasSubstr("within 20s")));
+      }
+    }
   });
 }
 

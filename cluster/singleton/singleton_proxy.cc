@@ -14,7 +14,6 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/error_reply.h"
-#include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -52,8 +51,6 @@ absl::Status SingletonProxy::PreStart(ActorContext& context) {
 }
 
 absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
-  // An answer to a question of LookFor. The same messages from others are for the singleton.
-  const bool is_own = message.sender() == context.self();
   if (message.Is<Look>()) {
     if (singleton_.IsNoOne() || context.system().toolbox().Now() - asked_at_ >= options_.check_period) {
       LookFor(context);
@@ -67,14 +64,6 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
     // Answers to earlier questions do not count: they are of the one that has gone.
     outdated_ = question_;
     LookFor(context);
-  } else if (const auto* const identity = message.TryAs<ActorIdentity>(); identity != nullptr && is_own) {
-    if (identity->id > outdated_ && identity->id <= question_ && !identity->ref.IsNoOne()) {
-      // Nor do answers to questions before this one.
-      outdated_ = identity->id - 1;
-      OnFound(context, identity->ref);
-    }
-  } else if (message.Is<ErrorReply>() && is_own) {
-    OnNotFound(context, message.As<ErrorReply>().status);
   } else if (message.Is<AnswersDue>()) {
     OnAnswersDue(context);
   } else if (!singleton_.IsNoOne()) {
@@ -88,6 +77,26 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
           absl::StrCat("singleton \"", key_.kind(), "\" is not there now, and ", buffered_.size(),
                        " messages wait for it already (SingletonOptions::max_buffered); try again later"))});
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SingletonProxy::OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) {
+  const auto asked = asks_.find(ask);
+  if (asked == asks_.end()) return absl::OkStatus();
+  const uint64_t question = asked->second;
+  asks_.erase(asked);
+  // This ask has timed out. The error in a reply may be the timeout of another ask, so it is no
+  // sign of that.
+  if (!answer.ok()) return absl::OkStatus();
+  if (const auto* const identity = (*answer)->TryAs<ActorIdentity>()) {
+    if (question > outdated_ && !identity->ref.IsNoOne()) {
+      // Replies to earlier messages do not count either.
+      outdated_ = question - 1;
+      OnFound(context, identity->ref);
+    }
+  } else if (const auto* const error = (*answer)->TryAs<ErrorReply>()) {
+    OnNotFound(context, error->status);
   }
   return absl::OkStatus();
 }
@@ -109,14 +118,24 @@ void SingletonProxy::LookFor(ActorContext& context) {
                  .is_redirected = false,
                  .hops = 0,
                  .timeout = timeout};
-  PipeTo(context, context.Ask<ActorIdentity>(cluster_->gate(), std::move(call), timeout), context.self());
+  const absl::StatusOr<ActorRef> ask = context.AskOnReply(cluster_->gate(), std::move(call), timeout);
+  if (ask.ok()) {
+    asks_.emplace(*ask, question_);
+  } else {
+    OnNotFound(context, ask.status());
+  }
 }
 
 void SingletonProxy::OnNotFound(ActorContext& context, const absl::Status& why) {
-  if (!singleton_.IsNoOne() || ErrorKindOf<ActorErrorKind>(why) == ActorErrorKind::kAskTimeout) return;
+  if (!singleton_.IsNoOne()) return;
   why_not_found_ = why;
-  // It may be there soon: the next Look tries again.
-  if (ErrorKindOf<LookupError>(why).has_value() || absl::IsUnavailable(why)) return;
+  // The singleton may be there soon: the next Look tries again. The runtime replies with
+  // kAskTimeout to a message that was lost on its way, or whose recipient has ended. The error of a
+  // singleton that cannot start has another kind.
+  if (ErrorKindOf<LookupError>(why).has_value() || absl::IsUnavailable(why) ||
+      ErrorKindOf<ActorErrorKind>(why) == ActorErrorKind::kAskTimeout) {
+    return;
+  }
   const absl::Status answer = Annotate(why, NotThere());
   std::erase_if(buffered_, [&](const Buffered& buffered) {
     if (buffered.until == Instant::InfiniteFuture()) return false;

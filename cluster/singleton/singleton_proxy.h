@@ -17,7 +17,9 @@
 #include <cstdint>
 #include <deque>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/context/actor_context.h"
@@ -49,6 +51,7 @@ class SingletonProxy final : public ActorInstance {
 
   absl::Status PreStart(ActorContext& context) override;
   absl::Status Receive(ActorContext& context, Envelope& message) override;
+  absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) override;
   void PostStop(ActorContext& context) override;
 
  private:
@@ -86,6 +89,9 @@ class SingletonProxy final : public ActorInstance {
   ActorRef singleton_ = {};
   uint64_t question_ = 0;  // the last Identify
   uint64_t outdated_ = 0;  // the last one whose answer does not count
+  // The numbers of the Identify messages that have no reply yet, by their asks. Each ask ends at
+  // its timeout at the latest.
+  absl::flat_hash_map<ActorRef, uint64_t> asks_ = {};
   Instant asked_at_ = Instant::InfinitePast();
   std::deque<Buffered> buffered_ = {};
   Instant answers_due_at_ = Instant::InfiniteFuture();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,20 +17,30 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/memory/memory_membership.h"
+#include "fraktor/cluster/memory/memory_placement_store.h"
 #include "fraktor/cluster/testing/sim_test_cluster.h"
 #include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
@@ -158,6 +169,62 @@ TEST(Singleton, SaysWhyItCannotStart) {
       const absl::Status why = asking.Take().status();
       EXPECT_TRUE(absl::IsInternal(why)) << why;
       for (const char* const part : {"singleton \"broken\" is not there", "no database"}) {
+        EXPECT_THAT(std::string(why.message()), testing::HasSubstr(part));
+      }
+    }
+  });
+}
+
+// A router of another member, which tells nobody where a grain is: it replies with an error.
+class LyingRouter final : public ActorInstance {
+ public:
+  explicit LyingRouter(absl::Status error) : error_(std::move(error)) {}
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    const auto* const locate = message.TryAs<LocateGrain>();
+    if (locate == nullptr) return context.Unhandled(message);
+    context.Reply(GrainLocated{.key = locate->key, .attempt = locate->attempt, .status = error_});
+    return absl::OkStatus();
+  }
+
+ private:
+  const absl::Status error_;
+};
+
+// A reply may carry the timeout of another ask. It is a reply all the same: at the end of its own
+// timeout the asker gets that error, and not "it has not answered".
+TEST(Singleton, TakesATimeoutInAReplyForAnAnswer) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    const auto membership =
+        std::make_shared<MemoryMembership>(sim.toolbox(), MemberTableOptions{.term = absl::Hours(1)});
+    const auto store = std::make_shared<MemoryPlacementStore>(sim.toolbox());
+    const auto peers = std::make_shared<LocalGrainPeers>();
+    ASSERT_TRUE(
+        membership
+            ->Join({.authority = "liar:1", .kinds = {"numbers"}, .oldest_kinds = {"numbers"}}, sim.toolbox().Now())
+            .Take()
+            .ok());
+    ActorSystem& system = sim.system();
+    const PropsPtr liar = MakeProps<LyingRouter>(
+        {}, MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout, "the disk has not replied"));
+    peers->Announce("liar:1", system.Spawn(*liar));
+    ASSERT_TRUE(Cluster::Start(system, {.authority = "a:1",
+                                        .kinds = {SingletonKindOf<Numbers>()},
+                                        .membership = membership,
+                                        .lock = store,
+                                        .storage = store,
+                                        .peers = peers})
+                    .ok());
+    const RefOf<Numbers> numbers = StartSingleton<Numbers>(system).value();
+    sim.Advance(absl::Seconds(1));
+    for (const absl::Duration timeout : {absl::Seconds(2), absl::Seconds(20)}) {
+      Future<Number> asking = system.Ask(numbers, Next{}, timeout);
+      const Instant asked = sim.toolbox().Now();
+      sim.RunUntil([&] { return asking.IsReady(); }, absl::Minutes(1));
+      ASSERT_TRUE(asking.IsReady());
+      EXPECT_GT(sim.toolbox().Now() - asked, timeout / 2) << "it may be there soon";
+      const absl::Status why = asking.Take().status();
+      EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+      for (const char* const part : {"singleton \"numbers\" is not there", "the disk has not replied"}) {
         EXPECT_THAT(std::string(why.message()), testing::HasSubstr(part));
       }
     }

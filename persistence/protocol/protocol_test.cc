@@ -886,6 +886,22 @@ TEST_F(JournalActorTest, LogsThatItsStorageFailsAndWorksAgain) {
   });
 }
 
+// The store may use a circuit breaker of its own. Its error is a failure of the store all the same.
+TEST_F(JournalActorTest, LogsThatItsStorageFailsWithTheErrorOfAnotherBreaker) {
+  Start();
+  const uint64_t epoch = Open("a");
+  storage_->failure =
+      MakeError(absl::StatusCode::kUnavailable, CircuitBreakerErrorKind::kOpen, "the breaker of the bucket is open");
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "the journal fails: the breaker of the bucket"}, 1, [&] {
+    // The last ones are rejected by the breaker of the journal.
+    for (int i = 0; i < 12; ++i) {
+      SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+      probe_.Expect<WriteMessagesFailed>();
+      probe_.Expect<WriteMessageFailure>();
+    }
+  });
+}
+
 TEST_F(JournalActorTest, IsUsedAgainSoonAfterItsStorageWorksAgain) {
   Start();
   const uint64_t epoch = Open("a");

@@ -93,13 +93,21 @@ class StoreBreaker {
   void Run(ActorContext& context, PendingOperations& operations, Call&& call, Done&& done) {
     using T = typename std::invoke_result_t<Call&>::value_type;
     if (!is_clean_ && breaker_->state() != CircuitState::kClosed) {
-      Await(context, operations, breaker_->Call(std::forward<Call>(call)), std::forward<Done>(done));
+      // The store may fail with the kOpen of another breaker, so the error does not tell which
+      // breaker has rejected a call.
+      bool is_called = false;
+      Future<T> calling = breaker_->Call([&] {
+        is_called = true;
+        return call();
+      });
+      Await(context, operations, std::move(calling), is_called, std::forward<Done>(done));
       return;
     }
     Future<T> future = CheckedCall(call);
     if (!future.IsReady()) {
       is_clean_ = false;
-      Await(context, operations, breaker_->Call([&future] { return std::move(future); }), std::forward<Done>(done));
+      Await(context, operations, breaker_->Call([&future] { return std::move(future); }), /*is_called=*/true,
+            std::forward<Done>(done));
       return;
     }
     FutureResult<T> result = future.Take();
@@ -149,12 +157,9 @@ class StoreBreaker {
       Log(context, LogLevel::kInfo, absl::StrCat("the ", options_.name, " works again"));
       return;
     }
-    // The breaker itself has answered, or too much waits: the store has not said anything.
+    // Too much waits, or the actor ends: that is no failure of the store.
     const std::optional<JournalErrorKind> kind = ErrorKindOf<JournalErrorKind>(status);
-    if (ErrorKindOf<CircuitBreakerErrorKind>(status).has_value() || kind == JournalErrorKind::kOverloaded ||
-        kind == JournalErrorKind::kClosed || !IsFailure(status)) {
-      return;
-    }
+    if (kind == JournalErrorKind::kOverloaded || kind == JournalErrorKind::kClosed || !IsFailure(status)) return;
     const Failure failure{.code = status.code(), .kind = kind};
     if (failure_ == failure) return;
     failure_ = failure;
@@ -172,13 +177,14 @@ class StoreBreaker {
     friend bool operator==(const Failure&, const Failure&) = default;
   };
 
+  // `is_called` is false if the breaker has rejected the call.
   template <class T, class Done>
-  void Await(ActorContext& context, PendingOperations& operations, Future<T> future, Done&& done) {
+  void Await(ActorContext& context, PendingOperations& operations, Future<T> future, bool is_called, Done&& done) {
     ++waiting_;
     operations.Await(context, std::move(future),
-                     [this, &context, done = std::forward<Done>(done)](FutureResult<T> result) mutable {
+                     [this, &context, is_called, done = std::forward<Done>(done)](FutureResult<T> result) mutable {
                        --waiting_;
-                       LogChange(context, StatusOf(result));
+                       if (is_called) LogChange(context, StatusOf(result));
                        done(std::move(result));
                      });
   }

@@ -20,9 +20,12 @@
 #include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/failure_cause.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
@@ -371,33 +374,67 @@ TEST_F(RemotingTest, BringsErrorsBackWithTheirKinds) {
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(note.status()), ActorErrorKind::kKilled);
 }
 
-// Fails with the error of the actor that it asks.
+// Fails with the error of the actor that it asks: in OnReply, or from a coroutine.
+enum class AskHow { kOnReply, kAwait };
 struct AskOther {
   ActorRef other;
+  AskHow how;
 };
 class PassesErrorsOn : public Actor<PassesErrorsOn, AskOther> {
  public:
-  absl::Status On(Context& context, const AskOther& ask) {
-    return context.AskOnReply<&PassesErrorsOn::OnAnswer>(ask.other, Question{0}, absl::Seconds(5));
+  Task<absl::Status> On(Context& context, const AskOther& ask) {
+    if (ask.how == AskHow::kOnReply) {
+      co_return context.AskOnReply<&PassesErrorsOn::OnAnswer>(ask.other, Question{0}, absl::Seconds(5));
+    }
+    auto asking = context.Ask<Note>(ask.other, Question{0}, absl::Seconds(5));
+    co_return (co_await asking).status();
   }
   absl::Status OnAnswer(Context&, const absl::StatusOr<Note>& answer) { return answer.status(); }
 };
 
-// A24
+// Has a child that passes errors on, and remembers how it failed.
+class Supervises : public Actor<Supervises, AskOther> {
+ public:
+  explicit Supervises(std::vector<FailureCause>* causes) : causes_(*causes) {}
+  void PreStart(Context& context) { child_ = context.Spawn<PassesErrorsOn>(); }
+  void On(Context& context, const AskOther& ask) { context.Tell(child_, AskOther(ask)); }
+  SupervisionDirective OnChildFailure(const Failure& failure) {
+    causes_.push_back(failure.cause);
+    return SupervisorStrategy::DecideByDefault(failure);
+  }
+
+ private:
+  std::vector<FailureCause>& causes_;
+  RefOf<PassesErrorsOn> child_;
+};
+
+// A24: a reply carries an error with its kind, but no cause of a failure. An actor that fails with
+// the error of a reply has returned an error. No reply of a peer gives its failure another cause.
 TEST_F(RemotingTest, NoErrorOfAPeerStopsAnActorOrEndsTheSystem) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
   auto liar = b.kit->Probe("liar");
   auto asker = a.kit->Spawn<PassesErrorsOn>();
+  std::vector<FailureCause> causes;
+  auto boss = a.kit->Spawn<Supervises>(&causes);
   const auto last = static_cast<uint8_t>(ErrorKindTraits<ActorErrorKind>::kLast);
-  for (uint8_t kind = 0; kind <= last; ++kind) {
-    asker.Tell(AskOther{b.From(a, "/system/liar")});
-    liar.Expect<Question>();
-    liar.Reply(ErrorReply{MakeError(absl::StatusCode::kInternal, static_cast<ActorErrorKind>(kind), "a lie")});
-    Advance(absl::Seconds(1));
-    EXPECT_FALSE(a.system().IsTerminated()) << int{kind};
-    ASSERT_TRUE(a.kit->IsAlive(asker.untyped())) << int{kind};
+  for (const AskHow how : {AskHow::kOnReply, AskHow::kAwait}) {
+    for (uint8_t kind = 0; kind <= last; ++kind) {
+      const absl::Status lie =
+          MakeError(absl::StatusCode::kInternal, static_cast<ActorErrorKind>(kind), "a lie", {{"cause", "thrown"}});
+      asker.Tell(AskOther{b.From(a, "/system/liar"), how});
+      boss.Tell(AskOther{b.From(a, "/system/liar"), how});
+      for (int i = 0; i < 2; ++i) {
+        liar.Expect<Question>();
+        liar.Reply(ErrorReply{lie});
+      }
+      Advance(absl::Seconds(1));
+      EXPECT_FALSE(a.system().IsTerminated()) << int{kind};
+      ASSERT_TRUE(a.kit->IsAlive(asker.untyped())) << int{kind};
+      ASSERT_TRUE(a.kit->IsAlive(boss.untyped())) << int{kind};
+    }
   }
+  EXPECT_EQ(causes, std::vector<FailureCause>(2 * (last + 1u), FailureCause::kReturned));
 }
 
 // Answers by itself.
