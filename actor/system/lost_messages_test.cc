@@ -121,7 +121,7 @@ TEST_F(LostMessages, OfListenersAreCountedOnly) {
   EXPECT_EQ(heard, 1);
 }
 
-// SCH-4: the reply comes after the asker has handled its last system message, and before its
+// SCH-4, A58: the reply comes after the asker has handled its last system message, and before its
 // references are stale.
 TEST_F(LostMessages, ThatAreRepliesToAnAskerInItsLastMomentAreDeadLetters) {
   Lines lines;

@@ -115,8 +115,9 @@ class WorkerExecutor::Loop final : public ToolboxWorker {
       // foreign actor waits.
       worker.turn_state.uncounted = worker.outbox.TakeUncounted();
       if (slot->dispatcher == worker.dispatcher) [[likely]] {
-        // The result of WantsDrain is not kept for later: GCC 12 would spill it to the stack, and the
-        // next message would wait for that store, because its exchange waits for all earlier stores.
+        // The result of WantsDrain is not kept for later: GCC 12 would spill it to the stack, and
+        // the next message would wait for that store, because its exchange waits for all earlier
+        // stores.
         if (++streak <= worker.slice.streak() && !coordinator.WantsDrain()) [[likely]]
           continue;
         if (!coordinator.HasReady(worker.index)) {
