@@ -473,7 +473,8 @@ void Spawn(World& world, ActorSystem& system) {
   world.Attach(system);
   for (int id = 0; id < kMembers; ++id) {
     const std::string name = absl::StrCat("m", id);
-    World::Destination to{.direct = system.TrySpawn(*MakeMember(world, id), name).value(), .path = "/user/" + name};
+    World::Destination to{
+        .direct = system.TrySpawn(*MakeMember(world, id), name).value(), .routers = {}, .path = "/user/" + name};
     for (const RouterStrategy& strategy :
          {RouterStrategy::RoundRobin(), RouterStrategy::Random(), RouterStrategy::Broadcasting(),
           RouterStrategy::SmallestMailbox(), RouterStrategy::ConsistentHashing({.virtual_nodes = 2}),
