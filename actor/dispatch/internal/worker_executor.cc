@@ -116,8 +116,7 @@ class WorkerExecutor::Loop final : public ToolboxWorker {
       worker.turn_state.uncounted = worker.outbox.TakeUncounted();
       if (slot->dispatcher == worker.dispatcher) [[likely]] {
         // The result of WantsDrain is not kept for later: GCC 12 would spill it to the stack, and
-        // the next message would wait for that store, because its exchange waits for all earlier
-        // stores.
+        // the exchange of the next message would wait for that store, as for all earlier ones.
         if (++streak <= worker.slice.streak() && !coordinator.WantsDrain()) [[likely]]
           continue;
         if (!coordinator.HasReady(worker.index)) {
@@ -183,7 +182,9 @@ class WorkerExecutor::Loop final : public ToolboxWorker {
   }
   int64_t NowNs() const { return worker_.toolbox->Now().nanoseconds(); }
 
-  static constexpr uint32_t kStreak = 32;
+  // Two actors that send to each other share a streak. So each gets at most half as many turns more
+  // than an actor of the queue, and 32 are allowed.
+  static constexpr uint32_t kStreak = 48;
 
   WorkerExecutor& executor_;
   ActorWorker& worker_;

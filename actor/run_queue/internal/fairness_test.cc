@@ -140,22 +140,22 @@ TEST(StealingQueues, SayWhetherAnActorWaitsForTheWorker) {
   EXPECT_TRUE(pool.queues().HasReady(0) && pool.queues().HasReady(1));
   ASSERT_TRUE(pool.Turn(0));
   pool.GoIdle(0);
-  pool.MakeReady(0, 5);  // Two of them to the overflow queue, which all workers share.
+  pool.MakeReady(0, 5);  // Two of them to an overflow queue, which all workers share.
   EXPECT_TRUE(pool.queues().HasReady(0) && pool.queues().HasReady(1));
 }
 
 // After a burst the few actors that stay busy return to the rings. Otherwise the workers would
 // share one queue for ever.
 TEST(StealingQueues, EmptyTheOverflowQueueAfterABurst) {
-  constexpr size_t kBurst = 1'000;
+  constexpr size_t kBurst = 10'000;
   constexpr size_t kBusy = 5;
-  Pool<64> pool(2, kBurst);
+  Pool<1024> pool(2, kBurst);
   pool.MakeReady(0, kBurst);
   for (size_t ended = 0; ended < kBurst - kBusy; ++ended) {
     ASSERT_TRUE(pool.Turn(0));
     pool.GoIdle(0);
   }
-  EXPECT_TRUE(pool.queues().HasReady(1)) << "the rest of the burst is in the overflow queue";
+  EXPECT_TRUE(pool.queues().HasReady(1)) << "the rest of the burst is in an overflow queue";
   for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(pool.Turn(0));
   EXPECT_FALSE(pool.queues().HasReady(1));
   EXPECT_EQ(pool.queues().ReadyCountHint(), kBusy - 1) << "one of them has its turn";
@@ -196,7 +196,7 @@ TEST(Fairness, HoldsForMorePairsThatWakeEachOtherThanRingsHold) {
 }
 
 // SCH-14
-// New actors run before those of the overflow queue. Here each one spawns the next, so that they
+// New actors run before those of the overflow queues. Here each one spawns the next, so that they
 // never run out.
 TEST(Fairness, LetsBusyActorsRunBesideAnEndlessSupplyOfNewOnes) {
   constexpr size_t kBusy = 20'000;
@@ -205,16 +205,67 @@ TEST(Fairness, LetsBusyActorsRunBesideAnEndlessSupplyOfNewOnes) {
   constexpr uint64_t kTurns = kRounds * kBusy * BasicStealingQueues<>::kOverflowInterval;
   Pool<kDefaultRing> pool(1, kBusy);
   pool.MakeReady(0, kBusy);
+  while (pool.turns() < 2 * kBusy) ASSERT_TRUE(pool.Turn(0));
+  for (BusyActor& actor : pool.actors()) {
+    ASSERT_GE(actor.turns, 1u) << "it is no new actor any more";
+    actor.turns = 0;
+  }
   std::deque<BusyActor> spawned(kTurns + 2 * kChains);
   for (size_t i = 0; i + kChains < spawned.size(); ++i) spawned[i].successor = &spawned[i + kChains];
   for (size_t i = 0; i < kChains; ++i) pool.queues().RegisterReady(0, spawned[i], Placement::kBack);
-  while (pool.turns() < kTurns) ASSERT_TRUE(pool.Turn(0));
+  while (pool.turns() < 2 * kBusy + kTurns) ASSERT_TRUE(pool.Turn(0));
   const auto [fewest, most] = std::minmax_element(pool.actors().begin(), pool.actors().end(),
                                                   [](const auto& a, const auto& b) { return a.turns < b.turns; });
   std::cout << kBusy << " busy actors: from " << fewest->turns << " to " << most->turns << " turns of " << kTurns
             << "\n";
   EXPECT_GE(fewest->turns, kRounds / 2);
   EXPECT_LE(most->turns, 8 * fewest->turns);
+}
+
+// SCH-14
+// A worker runs new actors of the overflow queue rarely while its ring has others, but it does.
+TEST(Fairness, LetsNewActorsRunBesideAnEndlessSupplyOfNewerOnes) {
+  constexpr size_t kWaiting = 200;
+  constexpr size_t kChains = 10;
+  constexpr uint64_t kTurns = 2 * kWaiting * BasicStealingQueues<>::kNewInterval;
+  Pool<64> pool(1, kWaiting);
+  pool.MakeReady(0, kWaiting);
+  std::deque<BusyActor> spawned(kTurns + 2 * kChains);
+  for (size_t i = 0; i + kChains < spawned.size(); ++i) spawned[i].successor = &spawned[i + kChains];
+  for (size_t i = 0; i < kChains; ++i) pool.queues().RegisterReady(0, spawned[i], Placement::kBack);
+  while (pool.turns() < kTurns) ASSERT_TRUE(pool.Turn(0));
+  for (const BusyActor& actor : pool.actors()) EXPECT_GE(actor.turns, 1u);
+}
+
+// SCH-14
+// A program that spawns more actors than it can run keeps few of them alive: the actor that was
+// spawned last runs first. Here each actor of a tree spawns ten others, as deep as the tree is.
+TEST(Fairness, KeepsFewActorsOfATreeAlive) {
+  struct Spawner : BusyActor {
+    int depth = 0;
+  };
+  constexpr int kDepth = 6;
+  constexpr size_t kChildren = 10;
+  constexpr size_t kLeaves = 1'000'000;
+  NoWaker waker;
+  BasicStealingQueues<> queues(1, waker);
+  std::deque<Spawner> actors(1);
+  queues.RegisterReady(0, actors.front(), Placement::kBack);
+  size_t most = 0;
+  size_t leaves = 0;
+  ReadyNode* node = nullptr;
+  while (queues.DrainReady(0, absl::MakeSpan(&node, 1)) == 1) {
+    const int depth = static_cast<Spawner*>(node)->depth;
+    if (depth == kDepth) ++leaves;
+    for (size_t i = 0; depth < kDepth && i < kChildren; ++i) {
+      actors.emplace_back().depth = depth + 1;
+      queues.RegisterReady(0, actors.back(), Placement::kBack);
+    }
+    most = std::max(most, queues.ReadyCountHint());
+  }
+  std::cout << "at most " << most << " of " << kLeaves << " leaves were ready at a time\n";
+  EXPECT_EQ(leaves, kLeaves);
+  EXPECT_LE(most, kLeaves / 10);
 }
 
 // SCH-14

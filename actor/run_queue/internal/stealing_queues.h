@@ -3,14 +3,17 @@
 //
 // Fairness. No actor that is ready waits for ever, and actors that are always ready get about as
 // many turns each:
-// - A ring is first in, first out. A full ring moves its older half to the overflow queue, which
-//   all workers share and which is first in, first out as well.
-// - While the overflow queue is long, an actor that has run before goes to its end, behind all that
-//   wait. A short one empties into the rings, so that workers do not share a queue for ever. An
-//   actor that has never run always goes to a ring: the actor that was spawned last runs first, so
-//   a program that spawns more than it can run keeps few actors alive at a time.
-// - A worker takes from its ring first, and once in kOverflowInterval takes from the overflow
-//   queue. So an endless supply of new actors does not starve the others.
+// - A ring is first in, first out. A full ring moves its older half to the overflow queues, which
+//   all workers share and which are first in, first out as well: one for actors that have run
+//   before, the other for new actors.
+// - While the overflow queues are long, an actor that has run before goes to the end of its
+//   overflow queue, behind all that wait. Short ones empty into the rings, so that workers do not
+//   share a queue for ever. A new actor always goes to a ring: the actor that was spawned last runs
+//   first, so a program that spawns more than it can run keeps few actors alive at a time.
+// - A worker takes from its ring first, and once in kOverflowInterval takes an actor that has run
+//   before from the overflow queue. So an endless supply of new actors does not starve the others.
+//   It takes a new actor from the overflow queue when the ring is empty, and once in kNewInterval
+//   takes before. This is rare, because each such actor may spawn very many while the others wait.
 // - Once in kLookInterval takes a worker compares its ring with the longest known one. If that ring
 //   is more than 1.5 times as long, the worker steals half of the difference. This balances rings
 //   of unequal length.
@@ -54,7 +57,8 @@ class BasicStealingQueues {
   static constexpr uint32_t kWarmStreak = 32;
   static constexpr uint32_t kLookRounds = 4;
   static constexpr uint32_t kOverflowInterval = 16;
-  static constexpr size_t kLongOverflow = std::max<size_t>(kRingCapacity / 8, 1);
+  static constexpr uint32_t kNewInterval = 1024;
+  static constexpr size_t kLongOverflow = std::max<size_t>(kRingCapacity / 64, 1);
   static constexpr size_t kCapacity = kRingCapacity;
 
   BasicStealingQueues(WorkerIndex workers, WorkerWaker& waker)
@@ -88,7 +92,7 @@ class BasicStealingQueues {
     WorkerIndex neighbour = 0;
     uint64_t neighbour_takes = 0;
     uint64_t own_takes = 0;
-    // How often the worker has looked for an actor in its ring or in the overflow queue. The worker
+    // How often the worker has looked for an actor in its ring or in an overflow queue. The worker
     // writes it; others read it to compare their speed with this worker's. Relaxed: it orders
     // nothing.
     typename Atomics::template Atomic<uint64_t> takes{0};
@@ -103,6 +107,9 @@ class BasicStealingQueues {
   void PushToFullRing(Worker& worker, Node* node);
   Node* Take(WorkerIndex index);
   Node* TakeQueued(WorkerIndex index);
+  Node* TakeOverflowBeforeRing(uint64_t takes);
+  bool HasOverflow() const;
+  bool HasLongOverflow() const { return overflow_.SizeHint() + new_overflow_.SizeHint() >= kLongOverflow; }
   Node* StealFromSlower(WorkerIndex index);
   Node* StealIfSlower(Worker& worker, uint64_t own_takes, Ring& other, uint64_t other_takes, uint64_t most);
   Node* Search(WorkerIndex index);
@@ -113,7 +120,9 @@ class BasicStealingQueues {
   const WorkerIndex worker_count_;
   const std::unique_ptr<Worker[]> workers_;
   BasicInjectionQueue<Atomics, Lock> injected_;  // Foreign threads push.
-  BasicInjectionQueue<Atomics, Lock> overflow_;  // Workers push; see the top.
+  // Workers push; see the top.
+  BasicInjectionQueue<Atomics, Lock> overflow_;      // Actors that have run before.
+  BasicInjectionQueue<Atomics, Lock> new_overflow_;  // The others.
   BasicIdleWorkers<Atomics> idle_;
   // The worker with the longest ring, as far as workers have noticed. A hint; relaxed.
   typename Atomics::template Atomic<WorkerIndex> crowded_{0};
@@ -176,14 +185,13 @@ bool BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::BeginWait
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 bool BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::HasReady(WorkerIndex index) const {
   const Worker& worker = workers_[index];
-  return worker.warm != nullptr || worker.ring.SizeHint() != 0 ||
-         overflow_.count().load(std::memory_order_relaxed) != 0 ||
+  return worker.warm != nullptr || worker.ring.SizeHint() != 0 || HasOverflow() ||
          injected_.count().load(std::memory_order_relaxed) != 0;
 }
 
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 size_t BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::ReadyCountHint() const {
-  size_t ready = injected_.SizeHint() + overflow_.SizeHint();
+  size_t ready = injected_.SizeHint() + overflow_.SizeHint() + new_overflow_.SizeHint();
   for (WorkerIndex i = 0; i < worker_count_; ++i) {
     ready += workers_[i].ring.SizeHint() + (workers_[i].has_warm.load(std::memory_order_relaxed) ? 1 : 0);
   }
@@ -193,8 +201,7 @@ size_t BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::ReadyCo
 // Queues an actor behind those that have waited longer.
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 void BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::PushBehind(Worker& worker, Node* node) {
-  if (overflow_.count().load(std::memory_order_relaxed) != 0 && Membership::HasRun(*node) &&
-      overflow_.SizeHint() >= kLongOverflow) [[unlikely]] {
+  if (HasOverflow() && Membership::HasRun(*node) && HasLongOverflow()) [[unlikely]] {
     overflow_.Push(node);
   } else {
     PushToRing(worker, node);
@@ -210,12 +217,23 @@ void BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::PushToRin
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 [[gnu::noinline]] void BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::PushToFullRing(Worker& worker,
                                                                                                         Node* node) {
-  // The older half goes to the overflow queue, and not to the injection queue, where the actors of
+  // The older half goes to the overflow queues, and not to the injection queue, where the actors of
   // foreign threads would wait behind it.
   typename Ring::HalfBuffer moved;
+  typename Ring::HalfBuffer moved_new;
   const size_t count = worker.ring.PopHalf(moved);
-  // 0 if other workers have stolen all of them meanwhile.
-  if (count > 0) overflow_.PushAll(absl::MakeConstSpan(moved.data(), count));
+  size_t old_count = 0;
+  size_t new_count = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (Membership::HasRun(*moved[i])) {
+      moved[old_count++] = moved[i];
+    } else {
+      moved_new[new_count++] = moved[i];
+    }
+  }
+  // Both are 0 if other workers have stolen all of them meanwhile.
+  if (old_count > 0) overflow_.PushAll(absl::MakeConstSpan(moved.data(), old_count));
+  if (new_count > 0) new_overflow_.PushAll(absl::MakeConstSpan(moved_new.data(), new_count));
   const bool pushed = worker.ring.TryPush(node);
   assert(pushed);
   static_cast<void>(pushed);
@@ -245,7 +263,7 @@ auto BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::Take(Work
   return node;
 }
 
-// Takes from the ring, and at intervals from the overflow queue or another ring.
+// Takes from the ring, and at intervals from an overflow queue or another ring.
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 auto BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::TakeQueued(WorkerIndex index) -> Node* {
   Worker& worker = workers_[index];
@@ -253,11 +271,27 @@ auto BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::TakeQueue
   worker.takes.store(takes, std::memory_order_relaxed);
   if (takes % kLookInterval == 0) [[unlikely]] {
     if (Node* const node = StealFromSlower(index)) return node;
-  } else if (takes % kOverflowInterval == 1 && overflow_.count().load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    if (Node* const node = overflow_.TryPop()) return node;
+  } else if (takes % kOverflowInterval == 1 && HasOverflow()) [[unlikely]] {
+    if (Node* const node = TakeOverflowBeforeRing(takes)) return node;
   }
   if (Node* const node = worker.ring.TryPop()) return node;
+  if (Node* const node = new_overflow_.TryPop()) return node;
   return overflow_.TryPop();
+}
+
+template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
+[[gnu::noinline]] auto BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::TakeOverflowBeforeRing(
+    uint64_t takes) -> Node* {
+  if (takes % kNewInterval == 1 || !HasLongOverflow()) {
+    if (Node* const node = new_overflow_.TryPop()) return node;
+  }
+  return overflow_.TryPop();
+}
+
+template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
+bool BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::HasOverflow() const {
+  return overflow_.count().load(std::memory_order_relaxed) != 0 ||
+         new_overflow_.count().load(std::memory_order_relaxed) != 0;
 }
 
 // Compares the worker with the one that has the longest ring and with its neighbour.
@@ -319,12 +353,15 @@ auto BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::Search(Wo
     if (Node* const node = workers_[worker.next_victim].ring.StealHalfInto(worker.ring)) return node;
   }
   if (Node* const node = injected_.TryPop()) return node;
+  if (Node* const node = new_overflow_.TryPop()) return node;
   return overflow_.TryPop();
 }
 
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 bool BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::AnythingReady() const {
-  if (!injected_.IsEmptyForParking() || !overflow_.IsEmptyForParking()) return true;
+  if (!injected_.IsEmptyForParking() || !overflow_.IsEmptyForParking() || !new_overflow_.IsEmptyForParking()) {
+    return true;
+  }
   for (WorkerIndex i = 0; i < worker_count_; ++i) {
     if (!workers_[i].ring.IsEmptyForParking()) return true;
   }

@@ -9,8 +9,8 @@
 //    core's cache. After kWarmStreak warm actors in a row the next one goes to the back of the
 //    ring, so that two actors that only send to each other do not delay the others;
 // 3. its ring, oldest first;
-// 4. the overflow queue, which all workers share, and to which a full ring moves the older half of
-//    its actors. Once in some takes it goes before the ring;
+// 4. the overflow queues, which all workers share, and to which a full ring moves the older half of
+//    its actors. Once in some takes they go before the ring;
 // 5. the other workers' rings, of which it takes half. Their warm places are not stolen from.
 // A worker also steals although its ring is not empty, if the actors of another ring wait much
 // longer. stealing_queues.h says what makes this fair.
@@ -34,7 +34,7 @@ namespace fraktor::inline v0::actor_internal {
 class WorkStealingCoordinator final : public ReadyQueueCoordinator {
  public:
   static constexpr uint32_t kWarmStreak = BasicStealingQueues<>::kWarmStreak;
-  // The size of each worker's ring. A full ring moves its older half to the overflow queue.
+  // The size of each worker's ring. A full ring moves its older half to the overflow queues.
   static constexpr size_t kRingCapacity = BasicStealingQueues<>::kCapacity;
 
   // `workers` from 1 to kMaxWorkers. `waker` must outlive the coordinator.
