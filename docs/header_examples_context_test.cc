@@ -132,7 +132,7 @@ TEST(HeaderExamples, Mailing) {
   auto probe = kit.Probe();
   const ActorRef ref = probe.ref();
   Tell(ref, Greet{"world"});                         // in a handler, the sender is its actor
-  absl::Status sent = TryTell(ref, Greet{"world"});  // an error if the mailbox is full
+  absl::Status sent = TryTell(ref, Greet{"world"});  // an error if the mailbox is full, or the actor has ended
   EXPECT_TRUE(sent.ok());
   probe.Expect<Greet>();
   probe.Expect<Greet>();
