@@ -93,8 +93,8 @@ absl::Status CheckMayBlock(const FutureNode& node, absl::Duration timeout) {
   }
   return absl::FailedPreconditionError(
       "Wait blocks the worker, which other actors need, perhaps the one that completes this future; co_await the "
-      "future, "
-      "or use PipeTo; move work that must block to RunBlocking, or to an actor with DispatcherChoice::kPinned");
+      "future, or use PipeTo; move work that must block to RunBlocking, to an actor with DispatcherChoice::kPinned, or "
+      "to a pool with DispatcherOptions::may_block");
 }
 
 void InstallBeforeBlocking(void (*function)()) { before_blocking.store(function, std::memory_order_release); }

@@ -22,8 +22,8 @@ void TreeLog::LogStall(std::string_view worker, const WorkerStall& stall) const 
   const std::string type = types_.NameOf(stall.actor_type);
   const std::string text = absl::StrCat(
       "has held worker ", ToAbsl(worker), " for ", absl::FormatDuration(absl::Trunc(stall.held, absl::Milliseconds(1))),
-      ", and still does: others wait. Work that blocks belongs to a BlockingPool, or to an actor of "
-      "DispatcherChoice::kPinned");
+      ", and still does: others wait. Work that blocks belongs to a BlockingPool, to an actor of "
+      "DispatcherChoice::kPinned, or to a pool with DispatcherOptions::may_block");
   log_->Log(LogLevel::kWarning, {.at = clock_.WallNow(), .type = type, .text = text});
 }
 
