@@ -332,7 +332,7 @@ TEST_F(LostMessages, ToASystemThatHasEndedAreRefused) {
   EXPECT_EQ(late->value, static_cast<double>(before + 1));
   // The end of an actor does not end its system.
   Stop(a);
-  EXPECT_TRUE(TryTell(a, 7).ok());
+  EXPECT_EQ(TryTell(a, 7).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace
