@@ -285,22 +285,42 @@ void ActorTree::OnEnding(Turn turn) {
   props->RemoveUser();
 }
 
+namespace {
+
+// Calls PostStop, and the hooks of attachments before it.
+absl::Status CallPostStop(Turn turn) {
+  ActorSlot& slot = turn.slot;
+  TurnState& turn_state = turn.state();
+  const auto post_stop = [&slot] {
+    slot.instance->PostStop(ActorContext::Of(slot));
+    return absl::OkStatus();
+  };
+  CellState* const state = CellState::Find(slot);
+  // Most actors have no state, and end faster without the scope.
+  if (state == nullptr) [[likely]] {
+    Envelope* const outer = turn_state.current;
+    absl::Status stopped = MessageInvoker::Call("PostStop", post_stop);
+    turn_state.current = outer;
+    return stopped;
+  }
+  for (size_t i = 0; i < state->attachments.size(); ++i) {
+    state->attachments[i].attachment->BeforeStop(ActorContext::Of(slot));
+  }
+  const FailedMessageScope scope(turn_state, state);
+  return MessageInvoker::Call("PostStop", post_stop);
+}
+
+}  // namespace
+
 void ActorTree::RunLastHooks(Turn turn) {
   ActorSlot& slot = turn.slot;
-  CellState* state = CellState::Find(slot);
   if (slot.instance != &NotCreated()) {
-    for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
-      state->attachments[i].attachment->BeforeStop(ActorContext::Of(slot));
-    }
-    const absl::Status stopped = MessageInvoker::Call("PostStop", [&] {
-      const FailedMessageScope scope(turn.state(), state);
-      slot.instance->PostStop(ActorContext::Of(slot));
-      return absl::OkStatus();
-    });
-    if (!stopped.ok()) log_.Log(LogLevel::kError, slot.ref(), ToStd(stopped.message()));
-    // PostStop may have made the state.
-    state = CellState::Find(slot);
+    const absl::Status stopped = CallPostStop(turn);
+    if (!stopped.ok()) [[unlikely]]
+      log_.Log(LogLevel::kError, slot.ref(), ToStd(stopped.message()));
   }
+  // PostStop may have made the state.
+  CellState* const state = CellState::Find(slot);
   if (state == nullptr) return;
   for (size_t i = 0; i < state->attachments.size(); ++i) {
     state->attachments[i].attachment->OnStop(ActorContext::Of(slot));
