@@ -121,6 +121,42 @@ void SendReply(ActorRef to, EnvelopePtr reply);
 void FailAsk(ActorContext& context, const absl::Status& error);
 bool HasEnded(ActorRef actor);
 
+// The subscribers of an FSM. `kHasEnded` tells whether a subscriber has ended. A test counts its
+// calls, and the comparisons of another Ref.
+template <class Ref, bool (*kHasEnded)(Ref)>
+class Subscribers {
+ public:
+  explicit Subscribers(size_t max_size) : max_size_(max_size) {}
+
+  // Returns false if `max_size` living subscribers are there already, which takes linear time.
+  // Otherwise the cost does not depend on the number of subscribers, on average over many calls.
+  bool Add(Ref subscriber) {
+    if (subscribers_.Contains(subscriber)) return true;
+    if (subscribers_.size() >= forget_at_) ForgetEnded();
+    return subscribers_.size() < max_size_ && subscribers_.Insert(subscriber);
+  }
+  bool Erase(Ref subscriber) { return subscribers_.Erase(subscriber); }
+  // Removes the subscribers that have ended, in linear time.
+  void ForgetEnded() {
+    subscribers_.Keep([](Ref subscriber) { return !kHasEnded(subscriber); });
+    forget_at_ = std::clamp(2 * subscribers_.size(), kFirstForget, max_size_);
+  }
+
+  bool empty() const { return subscribers_.empty(); }
+  auto begin() const { return subscribers_.begin(); }
+  auto end() const { return subscribers_.end(); }
+
+ private:
+  static constexpr size_t kFirstForget = 16;
+
+  const size_t max_size_;
+  IndexedSet<Ref> subscribers_;
+  // At this size a new subscriber makes the FSM remove those that have ended. The size doubles with
+  // the number of living subscribers, so the cost of a subscription does not depend on their
+  // number.
+  size_t forget_at_ = kFirstForget;
+};
+
 }  // namespace fsm_internal
 
 // State has ==; it is usually an enum. Data is moved, and copied only for the log.
@@ -344,26 +380,17 @@ class Fsm : public ActorInstance {
   absl::Status Subscribe(ActorContext& context, const SubscribeTransitions& subscribe, Envelope& message) {
     const ActorRef subscriber = subscribe.subscriber;
     if (fsm_internal::HasEnded(subscriber)) return absl::OkStatus();
-    if (!subscribers_.Contains(subscriber)) {
-      if (subscribers_.size() >= forget_at_) ForgetEnded();
-      if (subscribers_.size() >= kMaxSubscribers) return context.Unhandled(message);
-      subscribers_.Insert(subscriber);
-    }
+    if (!subscribers_.Add(subscriber)) return context.Unhandled(message);
     context.Tell(subscriber, FsmCurrentState<State>{.fsm = context.self(), .state = *state_});
     return absl::OkStatus();
   }
 
   void Publish(ActorContext& context, const State& to) {
     if (subscribers_.empty()) return;
-    ForgetEnded();
+    subscribers_.ForgetEnded();
     for (const ActorRef subscriber : subscribers_) {
       context.Tell(subscriber, FsmTransition<State>{.fsm = context.self(), .from = *state_, .to = to});
     }
-  }
-
-  void ForgetEnded() {
-    subscribers_.Keep([](ActorRef subscriber) { return !fsm_internal::HasEnded(subscriber); });
-    forget_at_ = std::clamp(2 * subscribers_.size(), kFirstForget, kMaxSubscribers);
   }
 
   void Terminate(ActorContext& context, const FsmReason& reason) {
@@ -401,12 +428,7 @@ class Fsm : public ActorInstance {
   std::optional<absl::Duration> first_timeout_;
   const Data* next_data_ = nullptr;
   bool is_terminated_ = false;
-  IndexedSet<ActorRef> subscribers_;
-  // At this size a new subscriber makes the FSM remove those that have ended. The size doubles with
-  // the number of living subscribers, so the cost of a subscription does not depend on their
-  // number.
-  static constexpr size_t kFirstForget = 16;
-  size_t forget_at_ = kFirstForget;
+  fsm_internal::Subscribers<ActorRef, &fsm_internal::HasEnded> subscribers_{kMaxSubscribers};
   size_t log_depth_ = 0;
   size_t log_start_ = 0;  // The index of the oldest entry, once the log is full.
   std::vector<LogEntry> log_;

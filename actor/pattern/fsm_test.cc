@@ -1,8 +1,10 @@
 #include "fraktor/actor/pattern/fsm.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -21,6 +23,8 @@
 #include "fraktor/actor/pattern/internal/pattern_fixture.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/timer/timers.h"
+#include "fraktor/utils/table/indexed_set.h"
+#include "fraktor/utils/testing/counted_key.h"
 
 namespace fraktor {
 namespace {
@@ -202,6 +206,32 @@ TEST_F(FsmTest, TellsSubscribersWhereItIsAndHowItGoesOn) {
   Tell(machine, SubscribeTransitions{first});
   Settle();
   EXPECT_EQ(system_->dead_letters().total(), 0u);
+}
+
+uint64_t end_checks = 0;
+uint64_t first_living = 0;
+bool HasEndedBefore(CountedKey subscriber) {
+  ++end_checks;
+  return subscriber.value < first_living;
+}
+
+// The cost of a subscription does not depend on the number of subscribers. Counts comparisons and
+// not time.
+TEST(FsmSubscribersTest, LooksAtAConstantNumberOfSubscribersInEachCall) {
+  constexpr uint64_t kCount = 30'000;
+  constexpr uint64_t kMaxLooks = 4 * kCount * IndexedSet<CountedKey>::kMaxUnindexed;
+  fsm_internal::Subscribers<CountedKey, &HasEndedBefore> subscribers(2 * kCount);
+  CountedKey::comparisons = end_checks = first_living = 0;
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(subscribers.Add({i}));
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(subscribers.Add({i}));
+  for (uint64_t i = 0; i < kCount; i += 2) ASSERT_TRUE(subscribers.Erase({i}));
+  EXPECT_EQ(std::distance(subscribers.begin(), subscribers.end()), static_cast<ptrdiff_t>(kCount / 2));
+  // Each subscriber has ended when the next one comes.
+  for (uint64_t i = kCount; i < 2 * kCount; ++i) {
+    first_living = i;
+    ASSERT_TRUE(subscribers.Add({i}));
+  }
+  EXPECT_LT(CountedKey::comparisons + end_checks, kMaxLooks);
 }
 
 // A78

@@ -26,11 +26,11 @@
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/encoder.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/cluster/embedded/watcher_table.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
-#include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -42,7 +42,6 @@ namespace {
 constexpr uint64_t kTokensAhead = 10'000;
 // Who has not asked again for so long does not want to hear of topologies any more.
 constexpr absl::Duration kWatchFor = absl::Seconds(10);
-constexpr size_t kMaxWatchers = 20'000;
 constexpr absl::Duration kTwinPause = absl::Seconds(10);
 // Of an authority that was not looked at yet.
 constexpr size_t kShownBytes = 300;
@@ -295,11 +294,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     const auto* const watch = message.TryAs<EmbeddedWatch>();
     if (watch == nullptr) return false;
     if (!MayServe(context).ok() || context.sender().IsNoOne()) return true;
-    if (Watcher* const known = watchers_.Find(context.sender())) {
-      known->until = Now(context) + kWatchFor;
-    } else if (watchers_.size() < kMaxWatchers) {
-      watchers_.Insert({.ref = context.sender(), .until = Now(context) + kWatchFor});
-    }
+    watchers_.Keep(context.sender(), Now(context) + kWatchFor);
     if (watch->known_epoch != tables_->members.topology()->epoch()) Answer(context, context.sender(), News());
     return true;
   }
@@ -316,7 +311,7 @@ class EmbeddedStoreActor final : public ActorInstance {
       if (now >= read_again_at_) Recover(context);
       return;
     }
-    watchers_.Keep([now](const Watcher& watcher) { return now < watcher.until; });
+    watchers_.Expire(now);
     tables_->members.Expire(now);
     AfterChange(context);
   }
@@ -331,7 +326,7 @@ class EmbeddedStoreActor final : public ActorInstance {
         changes_.epoch = topology->epoch();
         changes_.members = topology->members();
       }
-      for (const Watcher& watcher : watchers_) Answer(context, watcher.ref, News());
+      for (const WatcherTable<ActorRef>::Watcher& watcher : watchers_) Answer(context, watcher.ref, News());
     }
     if (changes_.empty() || is_flushing_) return;
     // What is in the mailbox already goes along.
@@ -376,14 +371,6 @@ class EmbeddedStoreActor final : public ActorInstance {
     for (auto& [to, answer] : answers) ActorContext::worker().Send(to, answer.release());
   }
 
-  struct Watcher {
-    ActorRef ref;
-    Instant until;
-  };
-  struct RefOf {
-    ActorRef operator()(const Watcher& watcher) const { return watcher.ref; }
-  };
-
   const EmbeddedStoreOptions options_;
   TimerId timer_;
   bool is_first_life_ = true;
@@ -394,7 +381,7 @@ class EmbeddedStoreActor final : public ActorInstance {
   Instant silent_until_ = Instant::InfinitePast();
   uint64_t token_limit_ = 0;
   uint64_t told_epoch_ = 0;
-  IndexedSet<Watcher, 1, RefOf> watchers_;
+  WatcherTable<ActorRef> watchers_;
   // What waits for the next write, and who waits for it.
   EmbeddedChanges changes_;
   std::vector<std::pair<ActorRef, EnvelopePtr>> answers_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,7 @@
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/embedded/embedded_client.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/cluster/embedded/watcher_table.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/membership/membership_provider.h"
@@ -35,6 +37,8 @@
 #include "fraktor/cluster/placement/placement_lease.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/table/indexed_set.h"
+#include "fraktor/utils/testing/counted_key.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 
@@ -110,6 +114,56 @@ TEST_F(EmbeddedStoreTest, GivesALockAgainToWhoHasNotHeardOfIt) {
   EXPECT_TRUE(Await(client_->Store(kAlice, EntryOf("a:1#1", again->token), 0)).ok());
   kit_->Advance(absl::Seconds(5));
   EXPECT_TRUE(Await(client_->TryAcquire(kAlice, "b:1#2", Now())).ok()) << "the lease is over";
+}
+
+// The cost of a watch does not depend on the number of watchers. Counts comparisons and not time.
+TEST(WatcherTableTest, ComparesAConstantNumberOfWatchersInEachCall) {
+  using Table = WatcherTable<CountedKey>;
+  constexpr uint64_t kCount = Table::kMaxWatchers;
+  Table watchers;
+  CountedKey::comparisons = 0;
+  const auto at = [](int64_t second) { return Instant() + absl::Seconds(second); };
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(watchers.Keep({i}, at(10)));
+  EXPECT_FALSE(watchers.Keep({kCount}, at(10))) << "one too many";
+  // Every second one asks again.
+  for (uint64_t i = 0; i < kCount; i += 2) ASSERT_TRUE(watchers.Keep({i}, at(20)));
+  watchers.Expire(at(10));
+  EXPECT_EQ(watchers.size(), kCount / 2);
+  for (const Table::Watcher& watcher : watchers) ASSERT_EQ(watcher.ref.value % 2, 0u);
+  EXPECT_LT(CountedKey::comparisons, 4 * kCount * IndexedSet<CountedKey>::kMaxUnindexed);
+}
+
+// Watches the topologies of the store, and counts them.
+class TopologyWatcher final : public ActorInstance {
+ public:
+  TopologyWatcher(ActorRef store, std::map<uint64_t, uint64_t>* heard) : store_(store), heard_(*heard) {}
+  absl::Status PreStart(ActorContext& context) override {
+    context.Tell(store_, EmbeddedWatch{.known_epoch = 0});
+    return absl::OkStatus();
+  }
+  absl::Status Receive(ActorContext&, Envelope& message) override {
+    if (const auto* const news = message.TryAs<EmbeddedTopology>()) ++heard_[news->members.size()];
+    return absl::OkStatus();
+  }
+
+ private:
+  const ActorRef store_;
+  std::map<uint64_t, uint64_t>& heard_;
+};
+
+// Each of very many watchers hears of each topology once.
+TEST_F(EmbeddedStoreTest, TellsVeryManyWatchersOfATopology) {
+  constexpr uint64_t kCount = WatcherTable<ActorRef>::kMaxWatchers - 1;  // The client watches, too.
+  Start({.is_new = true});
+  const ActorRef store = kit_->system().Resolve("/system/cluster-store").value();
+  std::map<uint64_t, uint64_t> heard;
+  const PropsPtr props = MakeProps<TopologyWatcher>({}, store, &heard);
+  for (uint64_t i = 0; i < kCount; ++i) kit_->Spawn(*props);
+  kit_->Advance(absl::Seconds(1));
+  heard.clear();
+  ASSERT_TRUE(Await(client_->Join({.authority = "a:1"}, Now())).ok());
+  kit_->Advance(absl::Seconds(1));
+  EXPECT_EQ(heard, (std::map<uint64_t, uint64_t>{{1, kCount}}));
 }
 
 // A store whose first reply carries the timeout of an ask that it has made. It does not reply

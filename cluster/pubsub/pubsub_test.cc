@@ -37,6 +37,8 @@
 #include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/table/indexed_set.h"
+#include "fraktor/utils/testing/counted_key.h"
 
 namespace fraktor {
 
@@ -210,6 +212,22 @@ TEST(PubSub, ReachesAllSubscribersInOrder) {
     }
     EXPECT_TRUE(other.heard->empty());
   });
+}
+
+// The cost of a subscription does not depend on the number of subscribers. Counts comparisons and
+// not time.
+TEST(PubSub, ComparesAConstantNumberOfSubscribersInEachCall) {
+  constexpr uint64_t kCount = 20'000;
+  RoomsOf<CountedKey> rooms;
+  auto& room = rooms[TopicRoom{.kind = TopicRoomKind::kSubscribers}];
+  CountedKey::comparisons = 0;
+  for (uint64_t i = 0; i < kCount; ++i) {
+    ASSERT_FALSE(room.Contains({i}));
+    ASSERT_TRUE(room.Insert({i}));
+  }
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(room.Contains({i}));
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(room.Erase({i}));
+  EXPECT_LT(CountedKey::comparisons, 4 * kCount * IndexedSet<CountedKey>::kMaxUnindexed);
 }
 
 // Who has been told that he is a subscriber gets what is published from then on, wherever.

@@ -88,6 +88,11 @@ struct SendToPath {
   Publication publication = {};
 };
 
+// The subscribers of one topic on one node. A test replaces ActorRef by a key that counts
+// comparisons.
+template <class Ref>
+using RoomsOf = std::map<TopicRoom, IndexedSet<Ref>>;
+
 // To itself.
 struct JoinTopics {};
 struct AnswersDue {};
@@ -135,7 +140,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   };
   struct Topic {
     // None is empty.
-    std::map<TopicRoom, IndexedSet<ActorRef>> rooms = {};
+    RoomsOf<ActorRef> rooms = {};
     size_t subscribers = 0;  // in all of them
     std::vector<Waiting> waiting = {};
     // No one while it is not joined.

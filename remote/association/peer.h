@@ -151,17 +151,20 @@ struct InboundLane {
   std::deque<Waiting> waiting;
 };
 
-// An actor there that is watched from here.
-struct OutboundWatch {
+// An actor of the peer that actors of this node watch. A test replaces ActorRef by a key that
+// counts comparisons.
+template <class Ref>
+struct OutboundWatchOf {
   // A peer names a watcher without the flags of its reference.
   struct PlainRef {
-    ActorRef operator()(ActorRef ref) const { return ref.Plain(); }
+    Ref operator()(Ref ref) const { return ref.Plain(); }
   };
-  IndexedSet<ActorRef, 1, PlainRef> watchers;
+  IndexedSet<Ref, 1, PlainRef> watchers;
   // The life that has been told; 0 for none.
   uint64_t told = 0;
   uint64_t order = 0;
 };
+using OutboundWatch = OutboundWatchOf<ActorRef>;
 
 // An actor here that is watched from there: by its uid, and by paths; each name is told of the end.
 struct InboundWatch {

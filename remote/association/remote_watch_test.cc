@@ -1,4 +1,5 @@
 // Watching actors of other nodes.
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,8 +9,11 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/remote/association/nodes_fixture.h"
+#include "fraktor/remote/association/peer.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting.h"
+#include "fraktor/utils/table/indexed_set.h"
+#include "fraktor/utils/testing/counted_key.h"
 
 namespace fraktor {
 namespace {
@@ -336,6 +340,17 @@ TEST_F(RemoteWatchTest, SendsHeartbeatsPastSystemMessagesThatWait) {
   EXPECT_GT(a.Info(b).pending_system, 0u);
   EXPECT_GE(a.Info(b).heartbeats, 100u);
   EXPECT_TRUE(a.IsAssociatedWith(b));
+}
+
+// The cost of a watch does not depend on the number of watchers. Counts comparisons and not time.
+TEST(OutboundWatchTest, ComparesAConstantNumberOfWatchersInEachCall) {
+  constexpr uint64_t kCount = 30'000;
+  OutboundWatchOf<CountedKey> watch;
+  CountedKey::comparisons = 0;
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(watch.watchers.Insert({i}));
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_FALSE(watch.watchers.Insert({i}));
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(watch.watchers.Erase({i}));
+  EXPECT_LT(CountedKey::comparisons, 4 * kCount * IndexedSet<CountedKey>::kMaxUnindexed);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 
+#include "fraktor/utils/testing/counted_key.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
@@ -124,29 +125,15 @@ TEST(IndexedSet, IsWhatASlowListIs) {
   }
 }
 
-// Counts the comparisons of keys.
-struct Counted {
-  uint32_t value = 0;
-  static inline uint64_t comparisons = 0;
-  friend bool operator==(const Counted& a, const Counted& b) {
-    ++comparisons;
-    return a.value == b.value;
-  }
-  template <class H>
-  friend H AbslHashValue(H state, const Counted& counted) {
-    return H::combine(std::move(state), counted.value);
-  }
-};
-
 TEST(IndexedSet, ComparesAConstantNumberOfTimesForEachCall) {
   constexpr uint32_t kCount = 300'000;
-  IndexedSet<Counted> set;
-  Counted::comparisons = 0;
+  IndexedSet<CountedKey> set;
+  CountedKey::comparisons = 0;
   for (uint32_t i = 0; i < kCount; ++i) ASSERT_TRUE(set.Insert({i}));
   for (uint32_t i = 0; i < kCount; ++i) ASSERT_FALSE(set.Insert({i}));
   for (uint32_t i = 0; i < kCount; ++i) ASSERT_TRUE(set.Contains({i}));
   for (uint32_t i = 0; i < kCount; ++i) ASSERT_TRUE(set.Erase({i}));
-  EXPECT_LT(Counted::comparisons, uint64_t{kCount} * 4 * IndexedSet<Counted>::kMaxUnindexed);
+  EXPECT_LT(CountedKey::comparisons, uint64_t{kCount} * 4 * IndexedSet<CountedKey>::kMaxUnindexed);
 }
 
 }  // namespace
