@@ -39,7 +39,6 @@
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/testing/counted_key.h"
-#include "fraktor/utils/testing/sanitized.h"
 
 namespace fraktor {
 
@@ -229,35 +228,6 @@ TEST(PubSub, ComparesAConstantNumberOfSubscribersInEachCall) {
   for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(room.Contains({i}));
   for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(room.Erase({i}));
   EXPECT_LT(CountedKey::comparisons, 4 * kCount * IndexedSet<CountedKey>::kMaxUnindexed);
-}
-
-// Each of very many subscribers of one node gets each message once, until it ends.
-TEST(PubSub, HasVeryManySubscribersOnANode) {
-  Simulate({.seeds = 1}, [](Simulation& sim) {
-    constexpr size_t kCount = kIsSanitized ? 2'000 : 20'000;
-    Press press(sim, 1, {}, {.max_subscribers = kCount});
-    ActorSystem& system = press.nodes.system(0);
-    const auto heard = std::make_shared<Heard>();
-    std::vector<RefOf<Reader>> readers;
-    std::vector<Future<Subscribed>> subscribing;
-    for (size_t i = 0; i < kCount; ++i) {
-      readers.push_back(system.Spawn<Reader>({}, heard));
-      subscribing.push_back(press.On(0).Subscribe(system, readers.back(), absl::Seconds(30)));
-    }
-    sim.Advance(absl::Seconds(2));
-    for (Future<Subscribed>& each : subscribing) {
-      ASSERT_TRUE(each.IsReady());
-      ASSERT_TRUE(each.Take().ok());
-    }
-    ASSERT_TRUE(press.On(0).Publish({.publisher = 1, .number = 1}).ok());
-    sim.Advance(absl::Seconds(1));
-    EXPECT_EQ((*heard)[1].size(), kCount);
-    for (size_t i = 0; i < kCount; i += 2) readers[i].Tell(Stop{});
-    sim.Advance(absl::Seconds(1));
-    ASSERT_TRUE(press.On(0).Publish({.publisher = 2, .number = 1}).ok());
-    sim.Advance(absl::Seconds(1));
-    EXPECT_EQ((*heard)[2].size(), kCount / 2);
-  });
 }
 
 // Who has been told that he is a subscriber gets what is published from then on, wherever.

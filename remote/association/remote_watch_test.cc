@@ -1,5 +1,4 @@
 // Watching actors of other nodes.
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/testing/counted_key.h"
-#include "fraktor/utils/testing/sanitized.h"
 
 namespace fraktor {
 namespace {
@@ -354,47 +352,6 @@ TEST(OutboundWatchTest, ComparesAConstantNumberOfWatchersInEachCall) {
   for (uint64_t i = 0; i < kCount; ++i) ASSERT_FALSE(watch.watchers.Insert({i}));
   for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(watch.watchers.Erase({i}));
   EXPECT_LT(CountedKey::comparisons, 4 * kCount * IndexedSet<CountedKey>::kMaxUnindexed);
-}
-
-// Watches an actor from its start, and counts how often one of its kind hears of the end.
-class Onlooker final : public ActorInstance {
- public:
-  Onlooker(ActorRef watched, size_t* heard) : watched_(watched), heard_(*heard) {}
-  absl::Status PreStart(ActorContext& context) override { return context.Watch(watched_); }
-  absl::Status Receive(ActorContext&, Envelope& message) override {
-    if (message.Is<Terminated>()) ++heard_;
-    return absl::OkStatus();
-  }
-
- private:
-  const ActorRef watched_;
-  size_t& heard_;
-};
-
-// Very many actors watch one of another node. Half of them end before it does. Each of the others
-// hears once, and the number of frames is linear.
-TEST_F(RemoteWatchTest, HasVeryManyWatchersOfOneActor) {
-  constexpr size_t kWatchers = kIsSanitized ? 3'000 : 30'000;
-  RemoteOptions options;
-  options.system = {.max_pending = 2 * kWatchers, .max_pending_bytes = size_t{64} << 20};
-  const TestNode a = Add("a", options);
-  const TestNode b = Add("b", options);
-  const auto [here, there] = EchoAt(b, a);
-  const uint64_t sent = network().counts().sent;
-  size_t heard = 0;
-  const PropsPtr props = MakeProps<Onlooker>({}, there, &heard);
-  std::vector<ActorRef> onlookers;
-  for (size_t i = 0; i < kWatchers; ++i) onlookers.push_back(a.kit->Spawn(*props));
-  Advance(absl::Seconds(2));
-  EXPECT_EQ(a.Info(b).watches, 1u);
-  for (size_t i = 0; i < kWatchers; i += 2) a.system().Stop(onlookers[i]);
-  Advance(absl::Seconds(2));
-  EXPECT_EQ(heard, 0u);
-  b.system().Stop(here);
-  Advance(absl::Seconds(2));
-  EXPECT_EQ(heard, kWatchers / 2);
-  EXPECT_EQ(a.Info(b).watches, 0u);
-  EXPECT_LT(network().counts().sent - sent, 10 * kWatchers);
 }
 
 }  // namespace
