@@ -33,6 +33,7 @@ using actor_internal::UnwatchActor;
 using system_internal::Act;
 using system_internal::Lines;
 using system_internal::SystemTest;
+using utils_internal::InboxPush;
 
 namespace {
 

@@ -36,6 +36,7 @@
 namespace fraktor {
 
 using system_internal::Act;
+using system_internal::DiarySink;
 using system_internal::Fail;
 using system_internal::Lines;
 using system_internal::SystemTest;
