@@ -710,12 +710,12 @@ TEST_F(ClusterHeaderExamples, EmbeddedBackend) {
 }
 
 absl::Status StoreExample(ActorSystem& system) {
-  FRAKTOR_ASSIGN_OR_RETURN(auto backend, RocksDbBackend::Open("/var/lib/shop/cluster"));
+  FRAKTOR_ASSIGN_OR_RETURN(auto backend, RocksDbBackend::Open({.path = "/var/lib/shop/cluster"}));
   FRAKTOR_RETURN_IF_ERROR(EmbeddedStore::Start(system, {.backend = std::move(backend)}));
   return absl::OkStatus();
 }
 absl::Status RocksDbBackendExample(ActorSystem& system) {
-  FRAKTOR_ASSIGN_OR_RETURN(std::shared_ptr<RocksDbBackend> backend, RocksDbBackend::Open("/var/lib/shop/cluster"));
+  FRAKTOR_ASSIGN_OR_RETURN(auto backend, RocksDbBackend::Open({.path = "/var/lib/shop/cluster"}));
   FRAKTOR_RETURN_IF_ERROR(EmbeddedStore::Start(system, {.backend = backend}));
   return absl::OkStatus();
 }

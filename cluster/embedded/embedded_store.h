@@ -1,7 +1,7 @@
 // EmbeddedStore: the lock, the storage and the membership of a cluster, on one of its nodes: /system/cluster-store. For one
 // machine, and for a small cluster that can wait for that node to come back. Others reach it by an EmbeddedClient.
 //
-//   FRAKTOR_ASSIGN_OR_RETURN(auto backend, RocksDbBackend::Open("/var/lib/shop/cluster"));
+//   FRAKTOR_ASSIGN_OR_RETURN(auto backend, RocksDbBackend::Open({.path = "/var/lib/shop/cluster"}));
 //   FRAKTOR_RETURN_IF_ERROR(EmbeddedStore::Start(system, {.backend = std::move(backend)}));
 //
 // While the node is away:

@@ -28,6 +28,7 @@
 #include "fraktor/examples/bank/post_office.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/protocol/protocol_codecs.h"
+#include "fraktor/persistence/protocol/remote_stores.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/grpc/grpc_node.h"
@@ -52,12 +53,13 @@ absl::Status RunStorage(NodeOptions options) {
   options.toolbox = toolbox.get();
   FRAKTOR_ASSIGN_OR_RETURN(std::shared_ptr<fraktor::JournalStorage> journal,
                            fraktor::RocksDbJournal::Open(*toolbox, {.path = JournalFolder(options.dir)}));
-  FRAKTOR_ASSIGN_OR_RETURN(auto backend, fraktor::RocksDbBackend::Open(absl::StrCat(options.dir, "/cluster")));
+  FRAKTOR_ASSIGN_OR_RETURN(auto backend,
+                           fraktor::RocksDbBackend::Open({.path = absl::StrCat(options.dir, "/cluster")}));
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<fraktor::ActorSystem> system, StartSystem(options));
   auto& persistence = system->Extension<fraktor::PersistenceExtension>();
   FRAKTOR_RETURN_IF_ERROR(persistence.AddJournal(kJournal, {.storage = journal}));
   // Others name it by its path, so it has to be there.
-  FRAKTOR_RETURN_IF_ERROR(persistence.Journal(kJournal).status());
+  FRAKTOR_RETURN_IF_ERROR(persistence.StartStores());
   FRAKTOR_RETURN_IF_ERROR(fraktor::EmbeddedStore::Start(*system, {.term = kTerm, .backend = backend}));
   SayReadyAndWait(*system);
   system.reset();
@@ -73,9 +75,8 @@ absl::Status RunCompute(const NodeOptions& options, const std::string& storage) 
   how.actor.max_write_resends = 60;
   how.actor.recovery_event_timeout = absl::Seconds(5);
   FRAKTOR_RETURN_IF_ERROR(persistence.Configure(how));
-  FRAKTOR_ASSIGN_OR_RETURN(
-      fraktor::ActorRef journal,
-      system->Resolve(absl::StrCat("pekko://", kSystemName, "@", storage, "/system/journal-", kJournal)));
+  FRAKTOR_ASSIGN_OR_RETURN(const fraktor::RemoteStores stores, fraktor::RemoteStores::At(*system, storage));
+  FRAKTOR_ASSIGN_OR_RETURN(const fraktor::ActorRef journal, stores.Journal(kJournal));
   FRAKTOR_RETURN_IF_ERROR(persistence.AddJournal(kJournal, {.actor = journal}));
   FRAKTOR_RETURN_IF_ERROR(system->TrySpawn<PostOffice>(kPostOffice).status());
   FRAKTOR_ASSIGN_OR_RETURN(fraktor::Cluster * cluster,

@@ -150,6 +150,8 @@ struct PersistentActor::RecoveryProgress {
   uint64_t next_sequence_nr = 1;
   uint64_t events_left = 0;
   uint64_t events_seen = 0;
+  // The number of the last event that has arrived, also if the filter discards it.
+  uint64_t last_arrived_nr = 0;
   bool HasSeenMax() const { return events_seen >= from.replay_max; }
   Instant last_progress;
   TimerId timer;
@@ -680,7 +682,8 @@ void PersistentActor::SendWrites(AtomicWrites&& writes, std::vector<DeferredEntr
   }
 }
 
-// One timer for many writes: it looks whether the write that was under way when it was armed still is.
+// One timer for many writes: it looks whether the write that was under way when it was armed still
+// is.
 void PersistentActor::ArmWriteTimer() {
   const absl::StatusOr<TimerId> armed = ActorContext::worker().toolbox->ScheduleAfter(
       options_->write_timeout, [self = self_, instance_id = instance_id_] {
@@ -785,14 +788,15 @@ void PersistentActor::SendRest(ActorContext& context) {
     writes.resize(count);
   }
   if (count <= sent) return;
-  // Nobody waits for the answers. At once, so that it goes before the opening of whoever comes next.
+  // Nobody waits for the answers. At once, so that it goes before the opening of whoever comes
+  // next.
   ++batch_nr_;
   TellJournal(std::move(writes), {});
   context.Flush();
 }
 
-// Answers come in the order of the invocations. One that is not for the first of them is the second answer to a write
-// that was sent twice.
+// Answers come in the order of the invocations. One that is not for the first of them is the second
+// answer to a write that was sent twice.
 
 absl::Status PersistentActor::OnEventStored(ActorContext& context, uint64_t sequence_nr) {
   if (last_sent_ == nullptr || first_->token != 0 || first_->sequence_nr != sequence_nr) return absl::OkStatus();
@@ -820,8 +824,8 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
   TurnState& state = ActorContext::worker().turn_state;
   Invocation& front = *first_;
   if (front.sequence_nr != 0) last_sequence_nr_ = stored_sequence_nr_ = front.sequence_nr;
-  // While its handler runs, the event is the message: with the sender of the command, and for whoever restarts the actor.
-  // As a system message, since it cannot be put aside.
+  // While its handler runs, the event is the message: with the sender of the command, and for
+  // whoever restarts the actor. As a system message, since it cannot be put aside.
   Envelope* const event = front.event.get();
   event->set_target_word(state.word);
   event->MarkAsSystem();
@@ -909,13 +913,6 @@ void PersistentActor::SaveState(EnvelopePtr state) {
   }
   absl::Status encoded =
       MessageInvoker::Call("the codec of a state", [&] { return codec_->EncodeState(*state, snapshot); });
-  if (encoded.ok() && max_snapshot_message_bytes_ != 0 && snapshot.payload.size() > max_snapshot_message_bytes_) {
-    encoded = MakeError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge,
-                        absl::StrCat("snapshot ", stored_sequence_nr_, " of \"", persistence_id_, "\" takes ",
-                                     snapshot.payload.size(), " bytes; ", max_snapshot_message_bytes_,
-                                     " may be sent to the snapshot store, which is on another node: raise "
-                                     "SnapshotStoreSetup::max_message_bytes and the limits of the transport"));
-  }
   if (!encoded.ok()) {
     Tell(self_, SaveSnapshotFailure{std::move(snapshot.metadata), std::move(encoded), instance_id_});
     return;
@@ -964,7 +961,6 @@ absl::Status PersistentActor::Begin(ActorContext& context) {
   FRAKTOR_ASSIGN_OR_RETURN(codec_, extension_->CodecOf(JournalPluginId()));
   FRAKTOR_ASSIGN_OR_RETURN(snapshots_, extension_->SnapshotStore(SnapshotPluginId()));
   if (journal_.IsRemote()) max_journal_message_bytes_ = extension_->JournalMessageBytes(JournalPluginId());
-  if (snapshots_.IsRemote()) max_snapshot_message_bytes_ = extension_->SnapshotMessageBytes(SnapshotPluginId());
   instance_id_ = extension_->NextInstance();
   writer_ = extension_->WriterOf(instance_id_);
   FRAKTOR_ASSIGN_OR_RETURN(const ActorRef permitter, extension_->RecoveryPermitter());
@@ -1009,7 +1005,10 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     return OnPage(context, *page);
   }
   if (const auto* const success = message.TryAs<RecoverySuccess>()) {
-    return is_mine(*success) ? CompleteRecovery(context, message, success->highest_sequence_nr) : absl::OkStatus();
+    if (!is_mine(*success)) return absl::OkStatus();
+    const absl::Status arrived = CheckLastEventArrived(success->highest_sequence_nr);
+    if (!arrived.ok()) return FailRecovery(context, arrived, nullptr);
+    return CompleteRecovery(context, message, success->highest_sequence_nr);
   }
   if (const auto* const failure = message.TryAs<ReplayMessagesFailure>()) {
     return is_mine(*failure) ? FailRecovery(context, NotRead(failure->cause), nullptr) : absl::OkStatus();
@@ -1193,6 +1192,7 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
       return absl::OkStatus();
     };
     recovery_->events_seen += page.events.size();
+    if (!page.events.empty()) recovery_->last_arrived_nr = page.events.back().sequence_nr;
     for (const StoredEvent& stored : page.events) {
       const ReplayFilter::Verdict verdict = recovery_->filter.Judge(stored);
       last_sequence_nr_ = recovery_->filter.last_sequence_nr();
@@ -1227,6 +1227,19 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     applied = Annotate(std::move(applied), absl::StrCat("event ", last_sequence_nr_, " of ", Shown(persistence_id_)));
   }
   return FailRecovery(context, applied, current.get());
+}
+
+absl::Status PersistentActor::CheckLastEventArrived(uint64_t highest) const {
+  const Recovery& from = recovery_->from;
+  // The highest number is that of an event, unless events are deleted up to it.
+  if (!journal_.IsRemote() || std::max(recovery_->last_arrived_nr, last_sequence_nr_) >= highest ||
+      recovery_->deleted_to >= highest || from.to_sequence_nr < highest || recovery_->HasSeenMax()) {
+    return absl::OkStatus();
+  }
+  return EventError(absl::StatusCode::kUnavailable, JournalErrorKind::kIo, persistence_id_, highest,
+                    "has not arrived, although the journal, which is on another node, says that the replay is "
+                    "complete. Either the message was lost: recover again. Or the event is too large for a message to "
+                    "this node: raise the limits of the transport (WireLimits) on both nodes");
 }
 
 absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr) {

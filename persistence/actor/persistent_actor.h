@@ -1,5 +1,5 @@
-// PersistentActor: an actor whose state is made of events that are stored. When it is started again, after a crash or a
-// restart, it gets them again and is what it was.
+// PersistentActor: an actor whose state is made of events that are stored. When it is started
+// again, after a crash or a restart, it gets them again and is what it was.
 //
 //   class Account final : public PersistentActor {
 //     std::string PersistenceId() const override { return "account-7"; }
@@ -22,20 +22,20 @@
 // Needs a PersistenceExtension with a journal (persistence_extension.h), and codecs for its events
 // (fraktor/actor/serialization/codec.h).
 //
-// Recovery: the actor waits for a permit, opens its persistence id for writing, gets the newest snapshot and the events
-// after it, and then OnRecoveryCompleted. Commands wait meanwhile, in order. Whatever fails on the way is
-// OnRecoveryFailure, those who have asked meanwhile, or ask shortly after, hear the cause, and the actor stops: a restart
-// would only fail again. So it is if events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see
-// recovery.h).
+// Recovery: the actor waits for a permit, opens its persistence id for writing, gets the newest
+// snapshot and the events after it, and then OnRecoveryCompleted. Commands wait meanwhile, in
+// order. Whatever fails on the way is OnRecoveryFailure, those who have asked meanwhile, or ask
+// shortly after, hear the cause, and the actor stops: a restart would only fail again. So it is if
+// events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see recovery.h).
 //
 // A snapshot that the codec cannot read (a newer program saved it, for example) is passed over with
 // a warning: an older one takes its place if the journal has all events since, or all events do if
 // there is no older one. If events are missing, or Recovery::replay_max is set, the recovery fails
 // and says which snapshot cannot be read.
 //
-// Persisting: what a command persists is written when its handler is over, as one write; one write of an actor is under
-// way at a time, and what comes meanwhile goes with the next. Handlers of events run in the order in which the events were
-// persisted, each when its event is stored.
+// Persisting: what a command persists is written when its handler is over, as one write; one write
+// of an actor is under way at a time, and what comes meanwhile goes with the next. Handlers of
+// events run in the order in which the events were persisted, each when its event is stored.
 // - Persist: further commands wait until the handler has run. So a command sees all that commands before it have done.
 // - PersistAsync: they do not wait.
 // - Defer, DeferAsync: nothing is stored, but the handler runs in its place among the others; at once if there are none.
@@ -58,11 +58,11 @@
 // started last wins: the other one's writes are refused (JournalErrorKind::kFenced), and it stops.
 // Its deletions, and its saves and deletions of snapshots, are refused too.
 //
-// Answers to SaveSnapshot, DeleteMessages, DeleteSnapshot and DeleteSnapshots come as commands (snapshot_messages.h,
-// journal_messages.h).
+// Answers to SaveSnapshot, DeleteMessages, DeleteSnapshot and DeleteSnapshots come as commands
+// (snapshot_messages.h, journal_messages.h).
 //
-// Costs: about half a KiB above a plain actor while it is idle. An event costs its bytes, a handful of allocations, and
-// two messages, to the journal and back.
+// Costs: about half a KiB above a plain actor while it is idle. An event costs its bytes, a handful
+// of allocations, and two messages, to the journal and back.
 //
 // Thread safety: as any actor, in its turns.
 #ifndef FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_H_
@@ -120,26 +120,30 @@ class PersistentActor : public ActorInstance {
   void PostStop(ActorContext& context) final;
   absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) final;
   absl::Status PostRestart(ActorContext& context, const absl::Status& reason) final;
-  // While events are being stored: the commands that they are of are not done before their handlers have run.
+  // While events are being stored: the commands that they are of are not done before their handlers
+  // have run.
   bool TakesPoisonPill() const final { return !is_recovering_ && first_ != nullptr; }
 
  protected:
   // What an actor says of itself.
 
-  // The name under which its events are stored: stable, not blank, and of no other actor. Asked for at each start.
+  // The name under which its events are stored: stable, not blank, and of no other actor. Asked for
+  // at each start.
   virtual std::string PersistenceId() const = 0;
-  // Which journal and snapshot store, of those that the extension has; empty for the first. One that it has not is a
-  // failure at the start.
+  // Which journal and snapshot store, of those that the extension has; empty for the first. One
+  // that it has not is a failure at the start.
   virtual std::string_view JournalPluginId() const { return {}; }
   virtual std::string_view SnapshotPluginId() const { return {}; }
   virtual Recovery RecoverFrom() const { return {}; }
-  // From whoever decides which of several owns the id: only grows, and not 0. 0: the journal counts by itself. The usual
-  // one is that of its context (fraktor/actor/system/fencing_token.h), which a grain has.
+  // From whoever decides which of several owns the id: only grows, and not 0. 0: the journal counts
+  // by itself. The usual one is that of its context (fraktor/actor/system/fencing_token.h), which a
+  // grain has.
   virtual uint64_t FencingToken() const { return fencing_token_; }
   // Must live as long as the actor. The usual ones are those of the extension.
   virtual const PersistentActorOptions& options() const;
-  // By which tags queries find an event (fraktor/persistence/query), beside those of event adapters. They must follow from
-  // the event alone, and each is named once. The usual one adds none.
+  // By which tags queries find an event (fraktor/persistence/query), beside those of event
+  // adapters. They must follow from the event alone, and each is named once. The usual one adds
+  // none.
   virtual void AddTags(const Envelope& event, std::vector<std::string>& tags) const;
 
   // What it does.
@@ -147,10 +151,12 @@ class PersistentActor : public ActorInstance {
   virtual absl::Status ReceiveCommand(ActorContext& context, Envelope& command) = 0;
   // An event of the past. It must not be refused: an error ends the actor.
   virtual absl::Status ReceiveRecover(ActorContext& context, Envelope& event) = 0;
-  // A state of the past, before the events after it. The usual one fails: an actor that saves snapshots takes them.
+  // A state of the past, before the events after it. The usual one fails: an actor that saves
+  // snapshots takes them.
   virtual absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& state);
-  // All events of the past have been seen, and persisting is allowed again. Commands that wait come after what is
-  // persisted here. An error is an initialization error, for which the usual strategy stops the actor.
+  // All events of the past have been seen, and persisting is allowed again. Commands that wait come
+  // after what is persisted here. An error is an initialization error, for which the usual strategy
+  // stops the actor.
   virtual absl::Status OnRecoveryCompleted(ActorContext& context);
 
   // Hooks.
@@ -159,22 +165,23 @@ class PersistentActor : public ActorInstance {
   virtual absl::Status OnStart(ActorContext& context);
   // After the last message; also of an instance that a new one is about to replace.
   virtual void OnStop(ActorContext& context);
-  // Of the old instance, before a new one takes its place. `message` is the command or the event that it failed on; null
-  // if there was none. The usual one stops all children, and calls OnStop.
+  // Of the old instance, before a new one takes its place. `message` is the command or the event
+  // that it failed on; null if there was none. The usual one stops all children, and calls OnStop.
   virtual absl::Status OnRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
 
   // The event may or may not be stored. The actor stops afterwards. The usual one logs.
   virtual void OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr);
-  // The event is not stored. The actor goes on. The usual one logs, once for all that were to be stored together.
+  // The event is not stored. The actor goes on. The usual one logs, once for all that were to be
+  // stored together.
   virtual void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr);
-  // `event` is the one that ReceiveRecover failed on; null if it was something else. The actor stops afterwards. The
-  // usual one logs.
+  // `event` is the one that ReceiveRecover failed on; null if it was something else. The actor
+  // stops afterwards. The usual one logs.
   virtual void OnRecoveryFailure(const absl::Status& cause, Envelope* event);
   // A snapshot could not be saved or deleted. The message itself comes to ReceiveCommand as well.
   virtual void OnSnapshotFailure(const absl::Status& cause);
 
-  // What it can do. Persist and the like belong into ReceiveCommand, OnRecoveryCompleted, handlers of events, and
-  // coroutines that ReceiveCommand has begun.
+  // What it can do. Persist and the like belong into ReceiveCommand, OnRecoveryCompleted, handlers
+  // of events, and coroutines that ReceiveCommand has begun.
 
   // `handler(const E&)` returns void or absl::Status.
   template <class E, class Handler>
@@ -215,47 +222,51 @@ class PersistentActor : public ActorInstance {
     return MakeEnvelope<E>(ActorRef(), std::move(event));
   }
 
-  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Not while it recovers; and it fails after a
-  // recovery that was bounded (recovery.h), since the state has not seen all events up to that number.
-  // Answer: SaveSnapshotSuccess or SaveSnapshotFailure.
+  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Not while it
+  // recovers; and it fails after a recovery that was bounded (recovery.h), since the state has not
+  // seen all events up to that number. Answer: SaveSnapshotSuccess or SaveSnapshotFailure.
   template <class S>
   void SaveSnapshot(S state) {
     SaveState(MakeEnvelope<S>(ActorRef(), std::move(state)));
   }
   void SaveState(EnvelopePtr state);
-  // Deletes events up to and including a number; UINT64_MAX for all. One above last_sequence_nr() is a failure, and
-  // nothing is deleted. What no snapshot covers is missing for ever: a later recovery fails, unless it is told not to
-  // (Recovery::allow_deleted_events). So delete up to the number in a SaveSnapshotSuccess.
-  // Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
+  // Deletes events up to and including a number; UINT64_MAX for all. One above last_sequence_nr()
+  // is a failure, and nothing is deleted. What no snapshot covers is missing for ever: a later
+  // recovery fails, unless it is told not to (Recovery::allow_deleted_events). So delete up to the
+  // number in a SaveSnapshotSuccess. Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
   void DeleteMessages(uint64_t to_sequence_nr);
   // Answer: DeleteSnapshotSuccess or DeleteSnapshotFailure.
   void DeleteSnapshot(uint64_t sequence_nr);
   // Answer: DeleteSnapshotsSuccess or DeleteSnapshotsFailure.
   void DeleteSnapshots(const SnapshotSelectionCriteria& criteria);
 
-  // Puts the command that is being handled aside, and takes all back: before the commands that wait, in order. To be used
-  // instead of fraktor::Stash, which knows nothing of those. Errors as there; FailedPrecondition in a handler of an event.
+  // Puts the command that is being handled aside, and takes all back: before the commands that
+  // wait, in order. To be used instead of fraktor::Stash, which knows nothing of those. Errors as
+  // there; FailedPrecondition in a handler of an event.
   absl::Status Stash();
   void UnstashAll();
 
-  // From the next command on, `handler` gets the commands instead of ReceiveCommand. Become replaces the one on top;
-  // BecomeStacked puts it above, and Unbecome goes back: false if there is nothing to go back from. A restart forgets all.
-  // A handler that was replaced lives until the last task that it began has ended (context.Run). BecomeStacked beyond
+  // From the next command on, `handler` gets the commands instead of ReceiveCommand. Become
+  // replaces the one on top; BecomeStacked puts it above, and Unbecome goes back: false if there is
+  // nothing to go back from. A restart forgets all. A handler that was replaced lives until the
+  // last task that it began has ended (context.Run). BecomeStacked beyond
   // BehaviorStack::kMaxStacked (1000) is a failure of the actor: ResourceExhausted.
   using CommandHandler = std::function<absl::Status(ActorContext& context, Envelope& command)>;
   void Become(CommandHandler handler);
   void BecomeStacked(CommandHandler handler);
   bool Unbecome();
 
-  // For commands that ReceiveCommand knows nothing of. Failures to save and delete are logged, and that is all.
+  // For commands that ReceiveCommand knows nothing of. Failures to save and delete are logged, and
+  // that is all.
   absl::Status Unhandled(Envelope& command);
 
   const std::string& persistence_id() const { return persistence_id_; }
-  // Of the last event that was handled or replayed; 0 before the first. When a recovery is over it is the highest that the
-  // journal knows, also of a bounded one, which has not seen that event: new ones are numbered behind it.
+  // Of the last event that was handled or replayed; 0 before the first. When a recovery is over it
+  // is the highest that the journal knows, also of a bounded one, which has not seen that event:
+  // new ones are numbered behind it.
   uint64_t last_sequence_nr() const { return last_sequence_nr_; }
-  // As it will be stored with a snapshot: of the last of them that is stored. A number that was rejected may be given to
-  // another event after a restart.
+  // As it will be stored with a snapshot: of the last of them that is stored. A number that was
+  // rejected may be given to another event after a restart.
   uint64_t snapshot_sequence_nr() const { return stored_sequence_nr_; }
   // Until OnRecoveryCompleted.
   bool is_recovering() const { return is_recovering_; }
@@ -365,6 +376,8 @@ class PersistentActor : public ActorInstance {
   // After a page has come: how many events the next one may have.
   void AdaptPage();
   absl::Status OnPage(ActorContext& context, ReplayedMessages& page);
+  // An error if a journal on another node has sent events that have not arrived.
+  absl::Status CheckLastEventArrived(uint64_t highest) const;
   absl::Status CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr);
   absl::Status FailRecovery(ActorContext& context, const absl::Status& cause, Envelope* event);
   absl::Status OnRecoveryTick(ActorContext& context);
@@ -385,7 +398,6 @@ class PersistentActor : public ActorInstance {
   ActorRef permitter_;  // No one, if the permit was not asked for or has been returned.
   // Of messages to stores on other nodes; 0: no limit.
   size_t max_journal_message_bytes_ = 0;
-  size_t max_snapshot_message_bytes_ = 0;
 
   WriterId writer_;
   uint64_t instance_id_ = 0;
@@ -397,7 +409,8 @@ class PersistentActor : public ActorInstance {
   uint64_t known_stored_nr_ = 0;
   uint64_t sequence_nr_ = 0;  // Given to an event.
 
-  // The type of the last message that no store has sent: what is not looked at again for being one of theirs.
+  // The type of the last message that no store has sent: what is not looked at again for being one
+  // of theirs.
   const MessageType* usual_command_ = nullptr;
 
   // Invocations in the order of their calls. Those up to last_sent_ are with the journal.
@@ -420,7 +433,8 @@ class PersistentActor : public ActorInstance {
   std::unique_ptr<actor_internal::BehaviorStack> behaviors_;
   absl::Status misuse_;
   FailureCause cause_of_misuse_ = FailureCause::kReturned;
-  // The journal's message whose event has failed: others may still look at it until the next message.
+  // The journal's message whose event has failed: others may still look at it until the next
+  // message.
   EnvelopePtr spent_;
 
   int resends_ = 0;

@@ -32,6 +32,7 @@
 #include "fraktor/persistence/durable/state_extension.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -80,6 +81,7 @@ absl::Status DurableStateActor::PreStart(ActorContext& context) {
   FRAKTOR_RETURN_IF_ERROR(options().Validate());
   auto& extension = context.system().Extension<StateExtension>();
   FRAKTOR_ASSIGN_OR_RETURN(store_, extension.Store(StatePluginId()));
+  max_message_bytes_ = extension.MessageBytes(StatePluginId());
   instance_id_ = extension.NextInstance();
   writer_ = extension.WriterOf(instance_id_);
   token_ = FencingToken();
@@ -158,19 +160,32 @@ void DurableStateActor::Change(ActorContext& context, EnvelopePtr state,
     const absl::StatusOr<const MessageCodec*> codec =
         CodecsOf(context.system()).Encode(*state, stored.payload, {.refs = &refs, .max_bytes = kNoLimit});
     if (!codec.ok()) {
-      Log(context, LogLevel::kError,
-          absl::StrCat("a change of \"", persistence_id_, "\" is not stored: ", codec.status().message()));
-      if (!context.sender().IsNoOne()) context.Reply(ErrorReply{codec.status()});
+      Refuse(context, context.sender(), codec.status());
       return;
     }
     stored.manifest = std::string((*codec)->manifest());
     stored.manifest_version = (*codec)->version();
+  }
+  const size_t bytes = change.change.state.payload.size() + persistence_id_.size();
+  if (store_.IsRemote() && bytes > max_message_bytes_) {
+    Refuse(context, context.sender(),
+           IdError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge, persistence_id_,
+                   absl::StrCat("its state takes ", bytes, " bytes; ", max_message_bytes_,
+                                " may be sent to the store, which is on another node: raise "
+                                "StateStoreSetup::max_message_bytes and the limits of the transport")));
+    return;
   }
   is_busy_ = true;
   sender_ = context.sender();
   then_ = std::move(then);
   context.Tell(store_, std::move(change));
   Expect(context);
+}
+
+void DurableStateActor::Refuse(ActorContext& context, ActorRef sender, const absl::Status& cause) {
+  Log(context, LogLevel::kError,
+      absl::StrCat("a change of \"", persistence_id_, "\" is not stored: ", cause.message()));
+  if (!sender.IsNoOne()) context.Reply(ErrorReply{cause});
 }
 
 absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& message) {
@@ -182,7 +197,7 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
   const absl::Status cause = changed.cause;
   if (!cause.ok() && !IsRejection(cause)) return GiveUp(context, cause);
   is_busy_ = false;
-  // What follows answers the one who sent the command.
+  // `then` answers the sender of the command.
   message.set_sender(sender_);
   absl::AnyInvocable<absl::Status(ActorContext&)> then = std::exchange(then_, nullptr);
   if (cause.ok()) {
@@ -195,9 +210,7 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
                                  "\" (ThenRun, ThenReply) fails; that is stored, so the command must not be sent "
                                  "again"));
   }
-  Log(context, LogLevel::kError,
-      absl::StrCat("a change of \"", persistence_id_, "\" is not stored: ", cause.message()));
-  if (!sender_.IsNoOne()) context.Reply(ErrorReply{cause});
+  Refuse(context, sender_, cause);
   return absl::OkStatus();
 }
 

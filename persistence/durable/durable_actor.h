@@ -1,5 +1,5 @@
-// DurableActor: an actor whose state is stored as a whole whenever it changes. Simpler than events, where nobody asks what
-// has happened.
+// DurableActor: an actor whose state is stored as a whole whenever it changes. Simpler than events,
+// where nobody asks what has happened.
 //
 //   struct CartState { std::vector<std::string> items; };
 //
@@ -18,15 +18,17 @@
 //
 //   auto cart = system.Spawn<Cart>("cart-7", "cart-7");             // TypedRef<AddItem, GetItems>
 //
-// Needs a StateExtension with a store, and a codec for State. Handle and effects are as in event_sourced.h.
+// Needs a StateExtension with a store, and a codec for State. Handle and effects are as in
+// event_sourced.h.
 //
-// At its start the actor loads its state; commands wait meanwhile. While a change is being stored they wait too, so each
-// sees all changes before it. The state changes when it is stored.
+// At its start the actor loads its state; commands wait meanwhile. While a change is being stored
+// they wait too, so each sees all changes before it. The state changes when it is stored.
 //
-// What may go wrong: the state cannot be loaded, a change cannot be stored or is not answered in time, or somebody else
-// has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, answers the command, and those that wait and were
-// asked, with an ErrorReply, and stops. A state that is too large or has no codec is answered with an ErrorReply, and the
-// actor goes on without the change.
+// Failures: the state cannot be loaded, a change cannot be stored or is not answered in
+// time, or somebody else has changed it (JournalErrorKind::kSequenceMismatch): the actor logs,
+// answers the command, and those that wait and were asked, with an ErrorReply, and stops. A state
+// that is too large or has no codec is answered with an ErrorReply, and the actor goes on without
+// the change.
 //
 // Two actors must not have the same id at the same time. If they have, the one that stores first
 // wins, also if both come to the same state. With fencing tokens, which grains have, the actor with
@@ -63,8 +65,9 @@
 namespace fraktor::inline v0 {
 
 struct DurableActorOptions {
-  // So many commands may wait; one more is a failure of the actor. If it is restarted or stopped for that, those that
-  // wait are dead letters (stash_full): who asked by them hears ResourceExhausted.
+  // The number of commands that may wait; one more is a failure of the actor. If it is restarted or
+  // stopped for that, those that wait are dead letters (stash_full), and their askers hear
+  // ResourceExhausted.
   size_t stash_capacity = 100'000;
   // An answer of the store that does not come for so long is a failure.
   absl::Duration store_timeout = absl::Seconds(30);
@@ -73,7 +76,7 @@ struct DurableActorOptions {
   absl::Status Validate() const;
 };
 
-// What does not depend on types.
+// The part that does not depend on types.
 class DurableStateActor : public ActorInstance {
  public:
   DurableStateActor();
@@ -99,10 +102,11 @@ class DurableStateActor : public ActorInstance {
   virtual absl::Status OnRecovered(ActorContext& context);
 
   const std::string& persistence_id() const { return persistence_id_; }
-  // Of the last change that is stored; 0 before the first.
+  // The revision of the last change that is stored; 0 before the first.
   uint64_t revision() const { return revision_; }
 
-  // Stores a state, or deletes it if there is none; `then` follows when that is done. One at a time.
+  // Stores a state, or deletes it if there is none; `then` follows when that is done. One at a
+  // time.
   void Change(ActorContext& context, EnvelopePtr state, absl::AnyInvocable<absl::Status(ActorContext&)> then);
   absl::Status StashCommand(ActorContext& context);
   void UnstashAll() { stash_.TakeBack(); }
@@ -120,12 +124,15 @@ class DurableStateActor : public ActorInstance {
   absl::Status OnChanged(ActorContext& context, Envelope& message);
   absl::Status Wait(ActorContext& context, const Envelope& message);
   absl::Status GiveUp(ActorContext& context, const absl::Status& cause);
+  // The change is not stored, and the actor goes on. Answers the command with an ErrorReply.
+  void Refuse(ActorContext& context, ActorRef sender, const absl::Status& cause);
   void Expect(ActorContext& context);
   void NoLongerExpect(ActorContext& context);
 
   const uint64_t fencing_token_;
   std::string persistence_id_;
   ActorRef store_;
+  size_t max_message_bytes_ = 0;
   uint64_t instance_id_ = 0;
   WriterId writer_;
   uint64_t token_ = kNoEpoch;
@@ -133,7 +140,7 @@ class DurableStateActor : public ActorInstance {
   uint64_t waits_ = 0;
   bool is_loaded_ = false;
   bool is_busy_ = true;
-  ActorRef sender_;  // Of the command whose change is being stored.
+  ActorRef sender_;  // The sender of the command whose change is being stored.
   absl::AnyInvocable<absl::Status(ActorContext&)> then_;
   CommandStash stash_;
 };
@@ -153,7 +160,7 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
 
  protected:
   DurableActor() = default;
-  // What it is as long as nothing is stored.
+  // `initial` is the state as long as nothing is stored.
   explicit DurableActor(State initial) : state_(initial), initial_(std::make_unique<const State>(std::move(initial))) {}
 
   static Effect Persist(State state) {

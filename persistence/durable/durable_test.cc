@@ -146,29 +146,29 @@ class HeldStore final : public StateStorage {
  public:
   Future<StoredState> Load(std::string persistence_id) override {
     if (throws) throw std::runtime_error("no disk");
-    return store_.Load(std::move(persistence_id));
+    return store_->Load(std::move(persistence_id));
   }
   Future<void> OpenWriter(std::string persistence_id, uint64_t token) override {
     if (throws) throw std::runtime_error("no disk");
-    return store_.OpenWriter(std::move(persistence_id), token);
+    return store_->OpenWriter(std::move(persistence_id), token);
   }
   Future<void> Upsert(DurableState state, uint64_t token) override {
     if (throws) throw std::runtime_error("no disk");
-    if (!is_held) return store_.Upsert(std::move(state), token);
+    if (!is_held) return store_->Upsert(std::move(state), token);
     auto [promise, future] = MakePromise<void>();
     held.push_back({std::move(state), token, std::move(promise)});
     return std::move(future);
   }
   Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) override {
-    return store_.Delete(std::move(persistence_id), revision, writer, token);
+    return store_->Delete(std::move(persistence_id), revision, writer, token);
   }
-  Future<void> Close() override { return store_.Close(); }
-  const StateLimits& limits() const override { return store_.limits(); }
+  Future<void> Close() override { return store_->Close(); }
+  const StateLimits& limits() const override { return store_->limits(); }
 
   void Release() {
     Held first = std::move(held.front());
     held.erase(held.begin());
-    first.promise.Set(store_.Upsert(std::move(first.state), first.token).Take());
+    first.promise.Set(store_->Upsert(std::move(first.state), first.token).Take());
   }
 
   bool is_held = false;
@@ -181,7 +181,7 @@ class HeldStore final : public StateStorage {
   std::vector<Held> held;
 
  private:
-  MemoryStateStore store_{StateLimits{.max_state_bytes = 100}};
+  const std::unique_ptr<MemoryStateStore> store_ = MemoryStateStore::Open({.limits = {.max_state_bytes = 100}}).value();
 };
 
 class DurableTest : public testing::Test {
@@ -320,8 +320,8 @@ TEST_F(DurableTest, ComesBackFromABurstOfManyMoreCommandsThanMayWait) {
   const auto cart = kit_.Spawn<SmallCart>();
   auto probe = kit_.Probe();
   kit_.Settle();
-  // The first is stored. Of those behind it two wait, and one finds no room, again and again; the last waits for the
-  // state.
+  // The first is stored. Of those behind it two wait, and one finds no room, again and again; the
+  // last waits for the state.
   kit_.ExpectDeadLetters<AddItem>(6, [&] {
     for (int i = 0; i < 11; ++i) probe.Send(cart, AddItem{absl::StrCat(i)});
   });
@@ -616,7 +616,7 @@ TEST_F(DurableTest, StopsIfItsStateCannotBeReadOrTheStoreDoesNotAnswer) {
   EXPECT_FALSE(kit_.IsAlive(other));
 }
 
-// PER-13: who asks need not wait until the time is over, and hears why.
+// PER-13: the asker need not wait until the time is over, and hears why.
 TEST_F(DurableTest, TellsThoseWhoHaveAskedWhyItCannotBeLoadedOrStored) {
   ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}, kNoEpoch).Take().ok());
   const std::string refused = Ask(Start(), GetItems{});

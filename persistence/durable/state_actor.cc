@@ -21,15 +21,10 @@
 namespace fraktor::inline v0 {
 
 StateActor::StateActor(std::shared_ptr<StateStorage> storage, const StateActorOptions& options)
-    : storage_(std::move(storage)), options_(options) {}
-
-absl::Status StateActor::PreStart(ActorContext& context) {
-  FRAKTOR_RETURN_IF_ERROR(options_.Validate());
-  return breaker_.Start(context.system().toolbox(), options_.breaker);
-}
+    : StoreActor("state", std::move(storage), options) {}
 
 absl::Status StateActor::Receive(ActorContext& context, Envelope& message) {
-  if (operations_.Resume(message)) return absl::OkStatus();
+  if (Resume(message)) return absl::OkStatus();
   if (auto* const load = message.TryAs<LoadState>()) {
     Open(context, std::move(*load));
   } else if (auto* const change = message.TryAs<ChangeState>()) {
@@ -46,22 +41,20 @@ void StateActor::Open(ActorContext& context, LoadState request) {
     return;
   }
   const auto open = [this, id = request.persistence_id, token = request.token] {
-    return storage_->OpenWriter(id, token);
+    return storage().OpenWriter(id, token);
   };
-  breaker_.Run(context, operations_, open,
-               [this, &context, request = std::move(request)](const absl::Status& opened) mutable {
-                 if (opened.ok()) {
-                   Load(context, std::move(request));
-                 } else {
-                   context.Tell(request.client, StateLoaded{.cause = opened, .instance_id = request.instance_id});
-                 }
-               });
+  Run(context, open, [this, &context, request = std::move(request)](const absl::Status& opened) mutable {
+    if (opened.ok()) {
+      Load(context, std::move(request));
+    } else {
+      context.Tell(request.client, StateLoaded{.cause = opened, .instance_id = request.instance_id});
+    }
+  });
 }
 
 void StateActor::Load(ActorContext& context, LoadState request) {
-  const auto load = [this, id = std::move(request.persistence_id)] { return storage_->Load(id); };
-  breaker_.Run(
-      context, operations_, load,
+  const auto load = [this, id = std::move(request.persistence_id)] { return storage().Load(id); };
+  Run(context, load,
       [&context, client = request.client, instance_id = request.instance_id](absl::StatusOr<StoredState> loaded) {
         StateLoaded answer{.cause = loaded.status(), .instance_id = instance_id};
         if (loaded.ok()) answer.stored = *std::move(loaded);
@@ -72,18 +65,13 @@ void StateActor::Load(ActorContext& context, LoadState request) {
 void StateActor::Change(ActorContext& context, ChangeState& request) {
   const uint64_t revision = request.change.state.revision;
   auto change = [this, to = std::move(request.change), revision, token = request.token]() mutable {
-    return to.exists ? storage_->Upsert(std::move(to.state), token)
-                     : storage_->Delete(std::move(to.state.persistence_id), revision, to.state.writer, token);
+    return to.exists ? storage().Upsert(std::move(to.state), token)
+                     : storage().Delete(std::move(to.state.persistence_id), revision, to.state.writer, token);
   };
-  breaker_.Run(context, operations_, std::move(change),
-               [&context, client = request.client, instance_id = request.instance_id, revision](absl::Status changed) {
-                 context.Tell(client, StateChanged{std::move(changed), revision, instance_id});
-               });
-}
-
-void StateActor::PostStop(ActorContext&) {
-  operations_.FailAll(MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
-                                "the state actor stops or is restarted: whether the change is stored is not known"));
+  Run(context, std::move(change),
+      [&context, client = request.client, instance_id = request.instance_id, revision](absl::Status changed) {
+        context.Tell(client, StateChanged{std::move(changed), revision, instance_id});
+      });
 }
 
 }  // namespace fraktor::inline v0

@@ -1,8 +1,9 @@
-// StateActor: the one actor of a system that talks to a store of durable states; all others talk to it, by
-// state_messages.h.
+// StateActor: the one actor of a system that talks to a store of durable states; all others talk to
+// it, by state_messages.h.
 //
-// It serves many clients at once and waits for none. All goes through a circuit breaker; what a store throws is its
-// answer. When the actor stops or is restarted, everything that is under way is answered with a failure.
+// It serves many clients at once and waits for none. All goes through a circuit breaker; what a
+// store throws is its answer. When the actor stops or is restarted, everything that is under way is
+// answered with a failure.
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_ACTOR_H_
@@ -14,12 +15,10 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
 #include "fraktor/persistence/durable/state_messages.h"
-#include "fraktor/persistence/protocol/pending_operations.h"
-#include "fraktor/persistence/protocol/store_breaker.h"
+#include "fraktor/persistence/protocol/store_actor.h"
 #include "fraktor/persistence/state/state_storage.h"
 
 namespace fraktor::inline v0 {
@@ -37,24 +36,17 @@ struct StateActorOptions {
   absl::Status Validate() const { return breaker.Validate(); }
 };
 
-class StateActor final : public ActorInstance {
+class StateActor final : public protocol_internal::StoreActor<StateStorage, StateActorOptions> {
  public:
   StateActor(std::shared_ptr<StateStorage> storage, const StateActorOptions& options);
 
-  absl::Status PreStart(ActorContext& context) override;
   absl::Status Receive(ActorContext& context, Envelope& message) override;
-  void PostStop(ActorContext& context) override;
 
  private:
   // Announces the owner, if it has a token, and then loads.
   void Open(ActorContext& context, LoadState request);
   void Load(ActorContext& context, LoadState request);
   void Change(ActorContext& context, ChangeState& request);
-
-  const std::shared_ptr<StateStorage> storage_;
-  const StateActorOptions options_;
-  protocol_internal::StoreBreaker breaker_;
-  PendingOperations operations_;
 };
 
 }  // namespace fraktor::inline v0

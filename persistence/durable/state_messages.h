@@ -1,7 +1,7 @@
-// What is said to a state actor, and what it answers.
+// The requests to a state actor, and its answers.
 //
-// Every request names its client and the client's instance, and every answer the instance: so a restarted client ignores
-// answers to its former self.
+// Every request names its client and the client's instance, and every answer the instance: so a
+// restarted client ignores answers to an earlier incarnation.
 //
 // The token of a request is the fencing token of its owner, and means what state_storage.h says.
 // kNoEpoch: the owner has none, or is on a node of an older version, which does not send it.
@@ -52,7 +52,7 @@ struct StateChanged {
   uint64_t instance_id = 0;
 };
 
-// Whoever stops while it waits for an answer does not miss it.
+// A client that stops while it waits for an answer does not miss it.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<StateLoaded> = true;
 template <>

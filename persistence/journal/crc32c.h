@@ -1,4 +1,5 @@
-// The checksum of stored records: CRC-32C (Castagnoli), with the processor's instruction where there is one.
+// The checksum of stored records: CRC-32C (Castagnoli), with the processor's instruction where
+// there is one.
 //
 //   uint32_t crc = ExtendCrc32c(ExtendCrc32c(0, key), value);   // the same as of both together
 //

@@ -19,8 +19,8 @@
 
 namespace fraktor::inline v0 {
 
-// A future that completes with `result` after `delay`; at once if there is no toolbox or no delay, or if the toolbox
-// has no timer left. If the toolbox ends before, the result is kCancelled.
+// A future that completes with `result` after `delay`; at once if there is no toolbox or no delay,
+// or if the toolbox has no timer left. If the toolbox ends before, the result is kCancelled.
 template <class T>
 Future<T> ReadyAfter(RuntimeToolbox* toolbox, absl::Duration delay, FutureResult<T> result) {
   if (toolbox == nullptr || delay <= absl::ZeroDuration()) return MakeReadyFuture<T>(std::move(result));

@@ -3,9 +3,11 @@
 //   for (const StoredEvent& event : batch) Apply(event.manifest, event.payload);   // views into the batch
 //   if (!batch.at_end()) page.from_sequence_nr = batch.resume_at();                // ask for the next piece
 //
-// A replay of a million events hands over a thousand batches; none of its events costs an allocation of its own.
+// A replay of a million events hands over a thousand batches; none of its events costs an
+// allocation of its own.
 //
-// Thread safety: a value with one owner. Views are good for as long as the batch, also after it has been moved.
+// Thread safety: a value with one owner. Views are good for as long as the batch, also after it has
+// been moved.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_EVENT_BATCH_H_
 #define FRAKTOR_PERSISTENCE_JOURNAL_EVENT_BATCH_H_
 
@@ -23,7 +25,8 @@ namespace fraktor::inline v0 {
 struct StoredEvent {
   std::string_view persistence_id = {};
   uint64_t sequence_nr = 0;
-  // Where it is among all events of the journal: rises in the order in which they were committed, with gaps.
+  // Where it is among all events of the journal: rises in the order in which they were committed,
+  // with gaps.
   uint64_t offset = 0;
   uint64_t epoch = 0;
   WriterId writer = {};
@@ -33,9 +36,10 @@ struct StoredEvent {
   std::string_view manifest = {};
   std::string_view payload = {};
   std::string_view metadata = {};
-  // The tags in order, each as its length (a varint) and its bytes: AppendSized of fraktor/utils/bytes/bytes.h for each. A
-  // store that keeps them otherwise appends them to a string so, sets tag_count, and gives what EventBatch::Keep of that
-  // string returns. tags() reads them.
+  // The tags in order, each as its length (a varint) and its bytes: AppendSized of
+  // fraktor/utils/bytes/bytes.h for each. A store that keeps them otherwise appends them to a
+  // string so, sets tag_count, and gives what EventBatch::Keep of that string returns. tags() reads
+  // them.
   std::string_view tag_bytes = {};
 
   std::vector<std::string_view> tags() const;
@@ -56,7 +60,8 @@ class EventBatch {
   std::vector<StoredEvent>::const_iterator begin() const { return events_.begin(); }
   std::vector<StoredEvent>::const_iterator end() const { return events_.end(); }
 
-  // Whether the range had nothing more when it was read. A batch that is not at the end may be empty.
+  // Whether the range had nothing more when it was read. A batch that is not at the end may be
+  // empty.
   bool at_end() const { return at_end_; }
   // Where the next page begins: a sequence number for a replay, an offset for a tag.
   uint64_t resume_at() const { return resume_at_; }

@@ -7,9 +7,9 @@
 //   StoredEvent stored;
 //   RecordProblem problem = DecodeEventRecord(EventKeyCrc("account-7", 12), record, stored);
 //
-// A record is: version byte, fields, offset, checksum. The checksum covers the key too, so that a record that has come
-// under another key is found out. The body, which is everything before the offset, depends on the event alone: the same
-// event sent twice has the same body.
+// A record is: version byte, fields, offset, checksum. The checksum covers the key too, so that a
+// record that has come under another key is found out. The body, which is everything before the
+// offset, depends on the event alone: the same event sent twice has the same body.
 //
 // Thread safety: free functions.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_EVENT_RECORD_H_
@@ -32,13 +32,15 @@ inline constexpr uint8_t kRecordVersion = 1;
 // Offset and checksum.
 inline constexpr size_t kRecordTrailerBytes = 12;
 
-// be16(length) | id: what all keys of one id begin with, and no key of another. The id has at most 65535 bytes.
+// be16(length) | id: what all keys of one id begin with, and no key of another. The id has at most
+// 65535 bytes.
 std::string IdPrefix(std::string_view persistence_id);
 std::string EventKey(std::string_view persistence_id, uint64_t sequence_nr);
 // False unless `key` is one that EventKey makes.
 bool ParseEventKey(std::string_view key, std::string_view& persistence_id, uint64_t& sequence_nr);
 
-// The checksum of the key, which a record's checksum begins with: for one event, and for many of one prefix.
+// The checksum of the key, which a record's checksum begins with: for one event, and for many of
+// one prefix.
 uint32_t EventKeyCrc(std::string_view persistence_id, uint64_t sequence_nr);
 uint32_t ExtendEventKeyCrc(uint32_t prefix_crc, uint64_t sequence_nr);
 
@@ -49,7 +51,8 @@ void SealRecord(uint32_t key_crc, uint64_t offset, std::string& record, size_t b
 // The same at once, to where there is room for EventRecordBytes(event).
 size_t EventRecordBytes(const PersistentRepr& event);
 void WriteEventRecord(const PersistentRepr& event, uint32_t key_crc, uint64_t offset, char* record);
-// The same for a record that stays in the memory of this process: it has room for a checksum, but none.
+// The same for a record that stays in the memory of this process: it has room for a checksum, but
+// none.
 void WriteTrustedRecord(const PersistentRepr& event, uint64_t offset, char* record);
 // The body of a whole record; empty if it is too short to be one.
 std::string_view BodyOfRecord(std::string_view record);

@@ -1,11 +1,13 @@
-// JournalErrorKind: what went wrong in a journal or a snapshot store, for programs that decide by it.
+// JournalErrorKind: what went wrong in a journal or a snapshot store, for programs that decide by
+// it.
 //
 //   if (ErrorKindOf<JournalErrorKind>(status) == JournalErrorKind::kFenced) Stop();
 //
-// Every error about an id or an event names the persistence id, the sequence number where there is one, and what to do.
-// Both are also details of the payload, "id" and "nr": so it is of all that a persistent actor hears of its own, also
-// if a storage, or the circuit breaker before it, has answered with an error of another kind, or of none. Errors about
-// a store as a whole (it is locked, closed, cannot be opened) have no such details.
+// Every error about an id or an event names the persistence id, the sequence number where there is
+// one, and what to do. Both are also details of the payload, "id" and "nr": so it is of all that a
+// persistent actor hears of its own, also if a storage, or the circuit breaker before it, has
+// answered with an error of another kind, or of none. Errors about a store as a whole (it is
+// locked, closed, cannot be opened) have no such details.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_JOURNAL_ERROR_H_
@@ -73,8 +75,8 @@ absl::Status EventError(absl::StatusCode code, JournalErrorKind kind, std::strin
 absl::Status IdError(absl::StatusCode code, JournalErrorKind kind, std::string_view persistence_id,
                      std::string_view what);
 
-// `cause` as an error about that event, or id. One that has a JournalErrorKind stays as it is; others become of `kind`,
-// with their code, their payloads, and their text behind the name.
+// `cause` as an error about that event, or id. One that has a JournalErrorKind stays as it is;
+// others become of `kind`, with their code, their payloads, and their text behind the name.
 absl::Status AboutEvent(const absl::Status& cause, JournalErrorKind kind, std::string_view persistence_id,
                         uint64_t sequence_nr);
 absl::Status AboutId(const absl::Status& cause, JournalErrorKind kind, std::string_view persistence_id);

@@ -1,4 +1,4 @@
-// JournalStorage: where events are kept. What a store implements, and what the journal actor, queries and tools use.
+// JournalStorage: the interface of stores of events. The journal actor, queries and tools use it.
 //
 //   WriterOpened writer = storage.OpenWriter("account-7", {}).Wait().value();             // in main() and tests only
 //   PersistentRepr event{.persistence_id = "account-7", .sequence_nr = writer.highest_sequence_nr + 1,
@@ -7,24 +7,27 @@
 //   WriteResults results = storage.Write(std::move(writes)).Wait().value();               // empty: all are stored
 //   EventBatch batch = storage.Replay({.persistence_id = "account-7"}).Wait().value();    // the first piece
 //
-// Every call returns at once and answers by a future; a store that waits for a disk does so on threads of its own.
-// Dropping a future does not take its request back.
+// Every call returns at once and answers by a future; a store that waits for a disk does so on
+// threads of its own. Dropping a future does not take its request back.
 //
-// Order. Openings, writes and deletions take effect in the order in which they were asked for. A read sees everything
-// that was answered before it was asked for; it may overtake a write that is still under way. Who wants to read behind
-// such writes opens the writer first, and recovery does.
+// Order. Openings, writes and deletions take effect in the order in which they were asked for. A
+// read sees everything that was answered before it was asked for; it may overtake a write that is
+// still under way. A reader that must see such writes opens the writer first, and recovery does.
 //
-// Durability. When a write, an opening or a deletion has been answered with success, it survives what the store says it
-// survives: a crash of the process always, a loss of power unless the store was told not to sync.
+// Durability. When a write, an opening or a deletion has been answered with success, it survives
+// what the store says it survives: a crash of the process always, a loss of power unless the store
+// was told not to sync.
 //
-// Ids. OpenWriter, Write, Replay, HighestSequenceNr and DeleteTo refuse an id that is empty (kInvalid) or longer than
-// JournalLimits::max_persistence_id_bytes (kTooLarge), whether it is known or not: CheckPersistenceId says so for all.
+// Ids. OpenWriter, Write, Replay, HighestSequenceNr and DeleteTo refuse an id that is empty
+// (kInvalid) or longer than JournalLimits::max_persistence_id_bytes (kTooLarge), whether it is
+// known or not: CheckPersistenceId says so for all.
 //
 // Bounded. A read hands over at most one page; the caller asks again for more, and keeps no
 // resource of the store in between. Requests that wait are limited too: a request is refused
 // (kOverloaded) if those that wait before it have reached the limit. It has had no effect then.
 //
-// Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
+// Thread safety: all methods may be called from any thread. The store must outlive its calls, not
+// its futures.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_JOURNAL_STORAGE_H_
 #define FRAKTOR_PERSISTENCE_JOURNAL_JOURNAL_STORAGE_H_
 
@@ -42,23 +45,26 @@
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor::inline v0 {
 
-// What OpenWriter answers.
+// The answer of OpenWriter.
 struct WriterOpened {
   uint64_t epoch = 0;
   uint64_t highest_sequence_nr = 0;
-  // All events up to this number are deleted: a recovery needs a snapshot that is not older. 0: none is.
+  // All events up to this number are deleted: a recovery needs a snapshot that is not older. 0:
+  // none is.
   uint64_t deleted_to = 0;
 };
 
-// One entry for each atomic write, in order: OK, or why it was rejected. Nothing at all if all are OK.
+// One entry for each atomic write, in order: OK, or why it was rejected. Nothing at all if all are
+// OK.
 using WriteResults = std::vector<absl::Status>;
 
-// OK if `results` is an answer to so many atomic writes: none, or one for each. Otherwise the error that the whole
-// write fails with: nobody can say what was stored.
+// OK if `results` is an answer to so many atomic writes: none, or one for each. Otherwise the error
+// that the whole write fails with: nobody can say what was stored.
 absl::Status CheckWriteResults(const WriteResults& results, size_t atomic_writes);
 
 // How much one page may have. A page has at least one event if there is one, however large.
@@ -99,7 +105,7 @@ struct IdBatch {
   bool at_end = true;
 };
 
-// What a live query looks at.
+// The subject of a live query.
 struct JournalSubject {
   enum class Kind { kId, kTag, kAllIds };
 
@@ -113,38 +119,39 @@ struct JournalSubject {
   friend bool operator==(const JournalSubject&, const JournalSubject&) = default;
 };
 
-class JournalStorage {
+class JournalStorage : public IdentifiedStore {
  public:
-  virtual ~JournalStorage() = default;
-
-  // Makes the caller the only one who may write to the id: stores a new epoch durably and answers it. Comes before the
-  // replay of a recovery, or else a former writer could still write between the replay and the first write of the new
-  // one.
+  // Makes the caller the only one who may write to the id: stores a new epoch durably and answers
+  // it. Comes before the replay of a recovery, or else a former writer could still write between
+  // the replay and the first write of the new one.
   //
-  // Without a token the epoch is one more than the last. With one, which is a number from whoever decides on ownership
-  // (and not 0), it is the token: kFenced if a higher epoch has been stored, so that an owner of the past cannot come
-  // back; the same token may open again. One id uses one of the two ways.
+  // Without a token the epoch is one more than the last. With one, which is a number from the part
+  // of the program that decides on ownership (and not 0), it is the token: kFenced if a higher
+  // epoch has been stored, so that an owner of the past cannot come back; the same token may open
+  // again. One id uses one of the two ways.
   virtual Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token) = 0;
 
-  // Stores atomic writes. Each one is stored as a whole or rejected as a whole, and is judged as if those before it in
-  // the list were stored. Rejected:
+  // Stores atomic writes. Each one is stored as a whole or rejected as a whole, and is judged as if
+  // those before it in the list were stored. Rejected:
   // - kFenced: the epoch is below that of the id. The writer must stop.
-  // - kNotOpen: the epoch is above that of the id, as after a crash of a journal that does not sync. Open again.
+  // - kNotOpen: the epoch is above that of the id, as after a crash of a journal that does not
+  //   sync. Open again.
   // - kEventsLost: the highest number of the id is below what the writer knows to be stored
   //   (AtomicWrite::known_stored) below this write. The journal has lost its tail.
-  // - kSequenceMismatch: a number is not above the highest of the id, and what is stored is something else. An atomic
-  //   write that is stored already, by the same writer and with the same bytes, is a success: it was sent again because
-  //   an answer was lost. Numbers may leave gaps.
+  // - kSequenceMismatch: a number is not above the highest of the id, and what is stored is
+  //   something else. An atomic write that is stored already, by the same writer and with the same
+  //   bytes, is a success: it was sent again because an answer was lost. Numbers may leave gaps.
   // - kTooLarge, kInvalid: see CheckAtomicWrite.
-  // - kCorrupt, kNewerSchema, kIo: what the journal knows of this id cannot be read. Others are not concerned.
+  // - kCorrupt, kNewerSchema, kIo: what the journal knows of this id cannot be read. Others are
+  //   not concerned.
   // A writer that hears of kEventsLost, kSequenceMismatch, kFenced, kNotOpen, kCorrupt,
   // kNewerSchema or kIo cannot go on: what is stored is not what it believes. The other rejections
-  // concern the events.
-  // An error of the future itself means that nothing is known: each of the writes may or may not be stored.
+  // concern the events. An error of the future itself means that nothing is known: each of the
+  // writes may or may not be stored.
   virtual Future<WriteResults> Write(std::vector<AtomicWrite> writes) = 0;
 
-  // Write for a store that waits for nothing, at less cost: sets what the future would have come to. False: it has to
-  // wait, nothing was done, and the caller calls Write.
+  // Write for a store that waits for nothing, at less cost: sets what the future would have come
+  // to. False: it has to wait, nothing was done, and the caller calls Write.
   virtual bool WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer);
 
   // Events of one id in rising order: from the first that is not deleted and not below
@@ -163,26 +170,27 @@ class JournalStorage {
   // kNoEpoch deletes events of an id that was never opened, and is kFenced for all others.
   virtual Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) = 0;
 
-  // Events with a tag that are not deleted, of all ids, in the order in which they were committed. None with a lower
-  // offset appears later.
+  // Events with a tag that are not deleted, of all ids, in the order in which they were committed.
+  // None with a lower offset appears later.
   virtual Future<EventBatch> EventsByTag(TagPage page) = 0;
 
   virtual Future<IdBatch> PersistenceIds(IdPage page) = 0;
 
-  // For live queries: completes when there is something above `after`, with the highest number that is known: of a
-  // sequence number for an id, of an offset for a tag and for all ids. It may be more than what the next page shows, as
-  // events may have been deleted. Drop the future to stop waiting. kOverloaded if too many wait; FailedPrecondition
-  // (kReadOnly) if there is nothing, and nothing can come, since the journal was opened to be read only.
+  // For live queries: completes when there is something above `after`, with the highest number that
+  // is known: of a sequence number for an id, of an offset for a tag and for all ids. It may be
+  // more than what the next page shows, as events may have been deleted. Drop the future to stop
+  // waiting. kOverloaded if too many wait; FailedPrecondition (kReadOnly) if there is nothing, and
+  // nothing can come, since the journal was opened to be read only.
   virtual Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) = 0;
 
-  // Takes no more requests (they get kClosed), and completes when all that were taken are answered and the storage is
-  // let go. May be called again.
+  // Takes no more requests (they get kClosed), and completes when all that were taken are answered
+  // and the storage is let go. May be called again.
   virtual Future<void> Close() = 0;
 
   virtual const JournalLimits& limits() const = 0;
 
-  // How many journal actors it serves best. One, if it gains from writes that are collected from all clients; more, if it
-  // answers at once, so that one actor would be what all others wait for.
+  // How many journal actors it serves best. One, if it gains from writes that are collected from
+  // all clients; more, if it answers at once, so that one actor would be what all others wait for.
   virtual size_t UsefulActors() const { return 1; }
 };
 

@@ -150,8 +150,8 @@ absl::Status AtomicWrite::Check(const Events& events) {
   return absl::OkStatus();
 }
 
-// The memory of atomic writes that have ended on this thread. One event is the usual case: all of its memory is used again,
-// also that of its bytes.
+// The memory of atomic writes that have ended on this thread. One event is the usual case: all of
+// its memory is used again, also that of its bytes.
 class AtomicWrite::Spares {
  public:
   // As a new one. Null if there is none.

@@ -1,16 +1,17 @@
-// PersistentRepr: an event as it is handed to a journal. AtomicWrite: events of one persistence id that are stored
-// together or not at all.
+// PersistentRepr: an event as it is handed to a journal. AtomicWrite: events of one persistence id
+// that are stored together or not at all.
 //
 //   PersistentRepr event{.persistence_id = "account-7", .sequence_nr = 12, .manifest = "deposited", .payload = bytes};
 //   absl::StatusOr<AtomicWrite> write = AtomicWrite::Make({event, event.WithSequenceNr(13)});
 //
-// A journal deals in bytes. What the bytes mean is said by the manifest, an explicit and stable name, and its version:
-// whoever wrote the event must find a decoder by them years later, so a C++ type name will not do.
+// A journal deals in bytes. What the bytes mean is said by the manifest, an explicit and stable
+// name, and its version: whoever wrote the event must find a decoder by them years later, so a C++
+// type name will not do.
 //
 // Thread safety: values. Copies of an AtomicWrite share its events, which do not change.
 //
-// Costs: a copy of an AtomicWrite is one atomic read-modify-write. The memory of the last few of one event that ended on a
-// thread is used again for the next ones that are filled there.
+// Costs: a copy of an AtomicWrite is one atomic read-modify-write. The memory of the last few of
+// one event that ended on a thread is used again for the next ones that are filled there.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
 #define FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
 
@@ -33,8 +34,9 @@
 
 namespace fraktor::inline v0 {
 
-// Who wrote an event: drawn anew by each incarnation of an actor, so that events of two writers that both believed to
-// be the only one can be told apart. 128 random bits; all zero means that nobody said.
+// Who wrote an event: drawn anew by each incarnation of an actor, so that events of two writers
+// that both believed to be the only one can be told apart. 128 random bits; all zero means that
+// nobody said.
 struct WriterId {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -107,13 +109,13 @@ class AtomicWrite {
     if (held_ != nullptr) LetGo();
   }
 
-  // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence id, epoch and writer,
-  // and the numbers rise by one from a first that is not 0.
+  // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence
+  // id, epoch and writer, and the numbers rise by one from a first that is not 0.
   static absl::StatusOr<AtomicWrite> Make(Events events);
   // One event. The same conditions.
   static absl::StatusOr<AtomicWrite> Make(PersistentRepr event);
-  // The same for `count` events that are made where they stay: `fill(i, event)` sets each. What it fails with is the
-  // answer.
+  // The same for `count` events that are made where they stay: `fill(i, event)` sets each. What it
+  // fails with is the answer.
   using Filler = absl::FunctionRef<absl::Status(size_t i, PersistentRepr& event)>;
   static absl::StatusOr<AtomicWrite> Fill(size_t count, Filler fill);
 
@@ -139,8 +141,8 @@ class AtomicWrite {
   struct Held {
     explicit Held(Events its_events) : events(std::move(its_events)) {}
     explicit Held(size_t count) : events(count) {}
-    // AtomicWrites that share it. A decrement is acq_rel, and so is a look that finds one: what others have read was read
-    // before the last of them ends it, or uses it again.
+    // AtomicWrites that share it. A decrement is acq_rel, and so is a look that finds one: what
+    // others have read was read before the last of them ends it, or uses it again.
     std::atomic<uint32_t> owners{1};
     Events events;
   };

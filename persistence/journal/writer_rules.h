@@ -28,7 +28,8 @@ struct IdState {
   uint64_t deleted_to = 0;
 };
 
-// The epoch that OpenWriter stores and answers. kFenced for a token below `stored`, kInvalid for a token of 0.
+// The epoch that OpenWriter stores and answers. kFenced for a token below `stored`, kInvalid for a
+// token of 0.
 absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t stored, std::optional<uint64_t> token);
 
 // kFenced or kNotOpen unless the write has the epoch of the id. kEventsLost if the journal lacks an

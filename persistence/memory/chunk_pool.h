@@ -5,9 +5,10 @@
 //   std::memcpy(chunk.get(), record.data(), record.size());
 //   chunk.reset();                          // back to the pool, for the next one
 //
-// Chunks are cut from regions that are as large as a huge page of the system, and the system is asked to make each one
-// huge: fresh memory is what a journal writes to, and its pages, one by one, cost more than the events in them. A region
-// stays with the pool until the pool ends: it has as much memory as there were chunks at most, and a part of a region.
+// Chunks are cut from regions that are as large as a huge page of the system, and the system is
+// asked to make each one huge: fresh memory is what a journal writes to, and its pages, one by one,
+// cost more than the events in them. A region stays with the pool until the pool ends: it has as
+// much memory as there were chunks at most, and a part of a region.
 //
 // Thread safety: all of it. The pool outlives its chunks.
 #ifndef FRAKTOR_PERSISTENCE_MEMORY_CHUNK_POOL_H_

@@ -26,7 +26,8 @@ namespace fraktor::inline v0 {
 class MemoryDisk {
  public:
   struct CrashOptions {
-    // How much of what was not synced survives all the same. A number in the middle of a record tears it.
+    // How much of what was not synced survives all the same. A number in the middle of a record
+    // tears it.
     size_t kept_unsynced_bytes = 0;
   };
 

@@ -50,8 +50,8 @@ enum Change : uint8_t {
 constexpr size_t kFrameHeaderBytes = 8;
 constexpr size_t kMaxEventOverhead = 128;
 
-// The first chunk of an id is small, for the many ids of few events; each further one is twice as large, up to the
-// pool's.
+// The first chunk of an id is small, for the many ids of few events; each further one is twice as
+// large, up to the pool's.
 constexpr size_t kFirstChunkBytes = size_t{1} << 10;
 
 // Entries of a tag that are looked at before the index is asked again.

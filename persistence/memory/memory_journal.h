@@ -1,15 +1,17 @@
-// MemoryJournal: a journal in memory, for tests, for simulations, and for state that need not survive the process.
+// MemoryJournal: a journal in memory, for tests, for simulations, and for state that need not
+// survive the process.
 //
 //   auto journal = MemoryJournal::Open({}).value();
 //   WriterOpened writer = journal->OpenWriter("account-7", {}).Take().value();    // ready at once
 //
-// Futures are ready when they are returned, unless a delay is asked for. Everything it does is decided by its requests
-// and its seed, so a simulation repeats.
+// Futures are ready when they are returned, unless a delay is asked for. Everything it does is
+// decided by its requests and its seed, so a simulation repeats.
 //
-// On a MemoryDisk it also survives: everything that changes it is one checksummed frame there, and Open reads them
-// again, up to a torn end, which it cuts off and counts in dropped_bytes().
+// On a MemoryDisk it also survives: everything that changes it is one checksummed frame there, and
+// Open reads them again, up to a torn end, which it cuts off and counts in dropped_bytes().
 //
-// Thread safety: as JournalStorage. Ids are spread over several locks, so that actors on several threads rarely meet.
+// Thread safety: as JournalStorage. Ids are spread over several locks, so that actors on several
+// threads rarely meet.
 #ifndef FRAKTOR_PERSISTENCE_MEMORY_MEMORY_JOURNAL_H_
 #define FRAKTOR_PERSISTENCE_MEMORY_MEMORY_JOURNAL_H_
 
@@ -57,7 +59,8 @@ struct MemoryJournalOptions {
   std::shared_ptr<MemoryDisk> disk = nullptr;
   // Whether each change is synced before it is answered.
   bool sync = true;
-  // Answers take from min_delay to max_delay, drawn from the toolbox's stream. The toolbox is needed only for this.
+  // Answers take from min_delay to max_delay, drawn from the toolbox's stream. The toolbox is
+  // needed only for this.
   RuntimeToolbox* toolbox = nullptr;
   absl::Duration min_delay = absl::ZeroDuration();
   absl::Duration max_delay = absl::ZeroDuration();
@@ -173,8 +176,8 @@ class MemoryJournal final : public JournalStorage {
 
   // Locks are taken in this order: disk, shard, index.
 
-  // Held for the whole of whatever changes something, so that the frames on the disk have the order of the changes. Of
-  // no use without a disk, and not taken then.
+  // Held for the whole of whatever changes something, so that the frames on the disk have the order
+  // of the changes. Of no use without a disk, and not taken then.
   Mutex disk_mutex_;
   ChunkPool pool_;
   std::array<Shard, kShards> shards_;
@@ -182,9 +185,11 @@ class MemoryJournal final : public JournalStorage {
   std::vector<std::pair<uint64_t, std::string>> ids_by_offset_ ABSL_GUARDED_BY(index_mutex_);
   std::map<std::string, std::deque<TagEntry>, std::less<>> tags_ ABSL_GUARDED_BY(index_mutex_);
   Random random_ ABSL_GUARDED_BY(index_mutex_);
-  // Whoever puts one into the index takes it under its lock. Otherwise it only has to rise: relaxed.
+  // Whoever puts one into the index takes it under its lock. Otherwise it only has to rise:
+  // relaxed.
   std::atomic<uint64_t> next_offset_{1};
-  // Relaxed: what is written after it is nowhere if there is no disk; and if there is one, its lock orders both.
+  // Relaxed: what is written after it is nowhere if there is no disk; and if there is one, its lock
+  // orders both.
   std::atomic<bool> closed_{false};
 };
 

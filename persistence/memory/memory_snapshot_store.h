@@ -1,12 +1,13 @@
-// MemorySnapshotStore: snapshots in memory, for tests, for simulations, and for state that need not survive the
-// process.
+// MemorySnapshotStore: snapshots in memory, for tests, for simulations, and for state that need not
+// survive the process.
 //
 //   auto toolbox = StdToolbox::Make({}).value();                                          // in a test: kit.toolbox()
 //   auto store = MemorySnapshotStore::Open({.toolbox = toolbox.get()}).value();
 //   system.Extension<PersistenceExtension>().AddSnapshotStore("memory", {.storage = std::move(store)});
 //
-// The toolbox outlives the store, which asks it for the time. That of a system will do only for a store that ends with the
-// system: one that is kept, for a second system, needs a toolbox of its own.
+// The toolbox outlives the store, which asks it for the time. That of a system will do only for a
+// store that ends with the system: one that is kept, for a second system, needs a toolbox of its
+// own.
 //
 // Futures are ready when they are returned, unless a delay is asked for.
 //

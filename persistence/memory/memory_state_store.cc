@@ -1,9 +1,11 @@
 #include "fraktor/persistence/memory/memory_state_store.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -15,6 +17,11 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
+
+absl::StatusOr<std::unique_ptr<MemoryStateStore>> MemoryStateStore::Open(const MemoryStateStoreOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckStateLimits(options.limits));
+  return absl::WrapUnique(new MemoryStateStore(options));
+}
 
 Future<StoredState> MemoryStateStore::Load(std::string persistence_id) {
   return MakeReadyFuture<StoredState>(LoadNow(persistence_id));

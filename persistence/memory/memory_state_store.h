@@ -1,7 +1,7 @@
-// MemoryStateStore: durable states in memory, for tests, for simulations, and for state that need not survive the
-// process.
+// MemoryStateStore: durable states in memory, for tests, for simulations, and for state that need
+// not survive the process.
 //
-//   MemoryStateStore store;
+//   std::unique_ptr<MemoryStateStore> store = MemoryStateStore::Open({}).value();
 //
 // Futures are ready when they are returned.
 //
@@ -10,6 +10,7 @@
 #define FRAKTOR_PERSISTENCE_MEMORY_MEMORY_STATE_STORE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -24,11 +25,14 @@
 
 namespace fraktor::inline v0 {
 
+struct MemoryStateStoreOptions {
+  StateLimits limits = {};
+};
+
 class MemoryStateStore final : public StateStorage {
  public:
-  MemoryStateStore() = default;
-  // The limits must be good: see CheckStateLimits.
-  explicit MemoryStateStore(const StateLimits& limits) : limits_(limits) {}
+  // InvalidArgument for a bad option.
+  static absl::StatusOr<std::unique_ptr<MemoryStateStore>> Open(const MemoryStateStoreOptions& options);
 
   Future<StoredState> Load(std::string persistence_id) override;
   Future<void> OpenWriter(std::string persistence_id, uint64_t token) override;
@@ -38,13 +42,15 @@ class MemoryStateStore final : public StateStorage {
   const StateLimits& limits() const override { return limits_; }
 
  private:
+  explicit MemoryStateStore(const MemoryStateStoreOptions& options) : limits_(options.limits) {}
+
   absl::StatusOr<StoredState> LoadNow(const std::string& persistence_id);
   absl::Status OpenNow(const std::string& persistence_id, uint64_t token);
   absl::Status ChangeNow(StoredState change, uint64_t token);
   // An error if the token is fenced. Remembers it otherwise.
   absl::Status Claim(const std::string& persistence_id, uint64_t token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const StateLimits limits_ = {};
+  const StateLimits limits_;
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, StoredState> states_ ABSL_GUARDED_BY(mutex_);

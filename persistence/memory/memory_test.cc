@@ -80,11 +80,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 class MemoryStateStoreUnderTest : public StateStoreUnderTest {
  public:
-  StateStorage& storage() override { return store_; }
+  StateStorage& storage() override { return *store_; }
   absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
 
  private:
-  MemoryStateStore store_{StateLimits{.max_state_bytes = size_t{1} << 20}};
+  const std::unique_ptr<MemoryStateStore> store_ =
+      MemoryStateStore::Open({.limits = {.max_state_bytes = size_t{1} << 20}}).value();
 };
 
 INSTANTIATE_TEST_SUITE_P(Memory, StateStoreContract,

@@ -46,11 +46,12 @@ static_assert(!MessageLayout<WriteMessages>::kIsOnHeap, "a write would cost one 
 
 // A write is held back for at most this part of what the one before it took.
 constexpr int kHoldPart = 4;
-// After a hold that was in vain, so many writes are not held back; after the next one twice as many, up to a limit.
+// The number of writes that are not held back after a hold that was in vain. It doubles with each
+// further one, up to the limit.
 constexpr int kFirstLeftOut = 16;
 constexpr int kMaxLeftOut = 1024;
 
-// Of a rejected write: whether its writer cannot go on. See JournalStorage::Write.
+// Whether the writer of a rejected write cannot go on. See JournalStorage::Write.
 bool EndsWriter(const absl::Status& rejection) {
   const std::optional<JournalErrorKind> kind = ErrorKindOf<JournalErrorKind>(rejection);
   if (!kind.has_value()) return false;
@@ -69,11 +70,6 @@ bool EndsWriter(const absl::Status& rejection) {
   }
 }
 
-absl::Status ActorEnds() {
-  return MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
-                   "the journal actor stops or is restarted: whether the request took effect is not known; ask again");
-}
-
 }  // namespace
 
 absl::Status JournalActorOptions::Validate() const {
@@ -87,17 +83,12 @@ absl::Status JournalActorOptions::Validate() const {
 }
 
 JournalActor::JournalActor(std::shared_ptr<JournalStorage> storage, const JournalActorOptions& options)
-    : storage_(std::move(storage)), options_(options) {}
-
-absl::Status JournalActor::PreStart(ActorContext& context) {
-  FRAKTOR_RETURN_IF_ERROR(options_.Validate());
-  return breaker_.Start(context.system().toolbox(), options_.breaker);
-}
+    : StoreActor("journal", std::move(storage), options) {}
 
 absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
   if (auto* const write = message.TryAs<WriteMessages>()) {
     Write(context, *write);
-  } else if (operations_.Resume(message)) {
+  } else if (Resume(message)) {
     // Done.
   } else if (auto* const replay = message.TryAs<ReplayMessages>()) {
     Replay(context, std::move(*replay));
@@ -120,11 +111,10 @@ absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
 void JournalActor::Open(ActorContext& context, OpenWriter& request) {
   WriteCollectedOf(context, request.persistence_id);
   const auto open = [&] {
-    return storage_->OpenWriter(std::move(request.persistence_id),
+    return storage().OpenWriter(std::move(request.persistence_id),
                                 request.token == 0 ? std::nullopt : std::make_optional(request.token));
   };
-  breaker_.Run(
-      context, operations_, open,
+  Run(context, open,
       [&context, client = request.client, instance_id = request.instance_id](absl::StatusOr<WriterOpened> opened) {
         if (opened.ok()) {
           context.Tell(client, WriterIsOpen{.epoch = opened->epoch,
@@ -153,10 +143,10 @@ void JournalActor::Write(ActorContext& context, WriteMessages& request) {
 
 bool JournalActor::WriteAtOnce(ActorContext& context, WriteMessages& request) {
   // Nothing must be overtaken.
-  if (writes_in_flight_ > 0 || !collected_.empty() || is_ending_) return false;
+  if (writes_in_flight_ > 0 || !collected_.empty() || is_ending()) return false;
   absl::StatusOr<WriteResults> results{WriteResults()};
-  const auto write_at_once = [&] { return storage_->WriteAtOnce(request.writes, results); };
-  if (!breaker_.RunAtOnce(context, write_at_once, results)) return false;
+  const auto write_at_once = [&] { return storage().WriteAtOnce(request.writes, results); };
+  if (!breaker().RunAtOnce(context, write_at_once, results)) return false;
   if (results.ok() && results->empty() && request.deferred.empty()) {
     // The usual case, without what it does not need.
     if (!request.only_events_are_answered) {
@@ -228,7 +218,7 @@ void JournalActor::Collected::Add(WriteClient client, std::span<AtomicWrite> its
 void JournalActor::AddToGroups(WriteClient client, std::span<AtomicWrite> writes,
                                std::span<const WriteNumbers> numbers) {
   const size_t bytes = BytesOf(writes);
-  if (collected_.empty() || collected_.back().bytes + bytes > options_.max_write_bytes) collected_.emplace_back();
+  if (collected_.empty() || collected_.back().bytes + bytes > options().max_write_bytes) collected_.emplace_back();
   collected_.back().bytes += bytes;
   collected_.back().Add(std::move(client), writes, numbers);
 }
@@ -246,7 +236,7 @@ void JournalActor::AfterWrite(ActorContext& context, size_t clients, absl::Durat
   } else if (clients > 0 && time > absl::ZeroDuration()) {
     hold_.awaited = clients;
     hold_.until = ActorContext::worker().toolbox->Now() + time;
-    // With nothing to hold back there is nothing to wait for: whoever comes too late finds that out.
+    // An empty hold waits for nothing: a client that comes too late begins a write of its own.
     if (collected_.empty() || HoldOn(context)) return;
   }
   EndHold(context);
@@ -289,7 +279,7 @@ bool JournalActor::HasCollected(std::string_view persistence_id) const {
 }
 
 void JournalActor::WriteCollectedOf(ActorContext& context, std::string_view persistence_id) {
-  if (is_ending_ || !HasCollected(persistence_id)) return;
+  if (is_ending() || !HasCollected(persistence_id)) return;
   StopHold();
   // One group goes as it is. Of several only what has to go does, or else all of them would be in
   // the storage at once.
@@ -337,7 +327,7 @@ void JournalActor::Divide(std::deque<Collected>& groups, std::string_view persis
 }
 
 void JournalActor::WriteCollected(ActorContext& context) {
-  while (!collected_.empty() && !is_ending_ && writes_in_flight_ < options_.max_writes_in_flight) {
+  while (!collected_.empty() && !is_ending() && writes_in_flight_ < options().max_writes_in_flight) {
     Collected group = std::move(collected_.front());
     collected_.pop_front();
     WriteGroup(context, std::move(group));
@@ -347,7 +337,7 @@ void JournalActor::WriteCollected(ActorContext& context) {
 void JournalActor::WriteGroup(ActorContext& context, Collected group) {
   ++writes_in_flight_;
   auto write = [this, writes = std::exchange(group.writes, {})]() mutable {
-    return storage_->Write(std::move(writes));
+    return storage().Write(std::move(writes));
   };
   auto answer = [this, &context, sent = std::move(group),
                  begin = ActorContext::worker().toolbox->Now()](const absl::StatusOr<WriteResults>& results) {
@@ -356,7 +346,7 @@ void JournalActor::WriteGroup(ActorContext& context, Collected group) {
     // After a failure nobody is expected to come again.
     AfterWrite(context, results.ok() ? sent.clients.size() : 0, ActorContext::worker().toolbox->Now() - begin);
   };
-  breaker_.Run(context, operations_, std::move(write), std::move(answer));
+  Run(context, std::move(write), std::move(answer));
 }
 
 void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
@@ -408,26 +398,25 @@ void JournalActor::AnswerClient(ActorContext& context, const WriteClient& client
 }
 
 void JournalActor::Delete(ActorContext& context, DeleteMessagesTo& request) {
-  if (options_.publish_commands) context.system().events().Publish(request);
+  if (options().publish_commands) context.system().events().Publish(request);
   WriteCollectedOf(context, request.persistence_id);
   const auto remove = [&] {
-    return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr, request.epoch);
+    return storage().DeleteTo(std::move(request.persistence_id), request.to_sequence_nr, request.epoch);
   };
-  breaker_.Run(context, operations_, remove,
-               [&context, client = request.client, to = request.to_sequence_nr,
-                instance_id = request.instance_id](const absl::Status& deleted) {
-                 if (deleted.ok()) {
-                   context.Tell(client, DeleteMessagesSuccess{to, instance_id});
-                 } else {
-                   context.Tell(client, DeleteMessagesFailure{deleted, to, instance_id});
-                 }
-               });
+  Run(context, remove,
+      [&context, client = request.client, to = request.to_sequence_nr,
+       instance_id = request.instance_id](const absl::Status& deleted) {
+        if (deleted.ok()) {
+          context.Tell(client, DeleteMessagesSuccess{to, instance_id});
+        } else {
+          context.Tell(client, DeleteMessagesFailure{deleted, to, instance_id});
+        }
+      });
 }
 
 void JournalActor::FindHighest(ActorContext& context, GetHighestSequenceNr& request) {
-  const auto find = [&] { return storage_->HighestSequenceNr(std::move(request.persistence_id)); };
-  breaker_.Run(
-      context, operations_, find,
+  const auto find = [&] { return storage().HighestSequenceNr(std::move(request.persistence_id)); };
+  Run(context, find,
       [&context, client = request.client, instance_id = request.instance_id](const absl::StatusOr<uint64_t>& highest) {
         if (highest.ok()) {
           context.Tell(client, HighestSequenceNrSuccess{*highest, instance_id});
@@ -442,17 +431,16 @@ void JournalActor::Replay(ActorContext& context, ReplayMessages request) {
     ReadPage(context, std::move(request));
     return;
   }
-  const auto find = [this, id = request.persistence_id] { return storage_->HighestSequenceNr(id); };
-  breaker_.Run(context, operations_, find,
-               [this, &context, request = std::move(request)](const absl::StatusOr<uint64_t>& highest) mutable {
-                 if (!highest.ok()) {
-                   context.Tell(request.client, ReplayMessagesFailure{highest.status(), request.instance_id});
-                   return;
-                 }
-                 request.knows_highest = true;
-                 request.highest_sequence_nr = *highest;
-                 ReadPage(context, std::move(request));
-               });
+  const auto find = [this, id = request.persistence_id] { return storage().HighestSequenceNr(id); };
+  Run(context, find, [this, &context, request = std::move(request)](const absl::StatusOr<uint64_t>& highest) mutable {
+    if (!highest.ok()) {
+      context.Tell(request.client, ReplayMessagesFailure{highest.status(), request.instance_id});
+      return;
+    }
+    request.knows_highest = true;
+    request.highest_sequence_nr = *highest;
+    ReadPage(context, std::move(request));
+  });
 }
 
 void JournalActor::ReadPage(ActorContext& context, ReplayMessages request) {
@@ -468,13 +456,13 @@ void JournalActor::ReadPage(ActorContext& context, ReplayMessages request) {
                     .to_sequence_nr = to,
                     .limits = request.limits};
     page.limits.max_events = static_cast<size_t>(std::min<uint64_t>(page.limits.max_events, request.max_events));
-    auto read = [&] { return storage_->Replay(std::move(page)); };
+    auto read = [&] { return storage().Replay(std::move(page)); };
     Future<EventBatch> reading = protocol_internal::CheckedCall(read);
     if (!reading.IsReady()) {
-      operations_.Await(context, std::move(reading),
-                        [this, &context, request = std::move(request)](absl::StatusOr<EventBatch> events) mutable {
-                          if (!AnswerPage(context, request, std::move(events))) ReadPage(context, std::move(request));
-                        });
+      Await(context, std::move(reading),
+            [this, &context, request = std::move(request)](absl::StatusOr<EventBatch> events) mutable {
+              if (!AnswerPage(context, request, std::move(events))) ReadPage(context, std::move(request));
+            });
       return;
     }
     if (AnswerPage(context, request, reading.Take())) return;
@@ -504,14 +492,9 @@ bool JournalActor::AnswerPage(ActorContext& context, ReplayMessages& request, ab
   return true;
 }
 
-void JournalActor::FailEverything(ActorContext& context) {
-  is_ending_ = true;
+void JournalActor::OnEnd(ActorContext& context) {
   if (std::exchange(hold_.has_timer, false)) ActorContext::worker().toolbox->CancelTimer(hold_.timer);
-  // First those that were sent.
-  operations_.FailAll(ActorEnds());
-  for (const Collected& group : std::exchange(collected_, {})) AnswerWrites(context, group, ActorEnds());
+  for (const Collected& group : std::exchange(collected_, {})) AnswerWrites(context, group, EndsStatus());
 }
-
-void JournalActor::PostStop(ActorContext& context) { FailEverything(context); }
 
 }  // namespace fraktor::inline v0

@@ -12,10 +12,12 @@
 // a quarter of what the write took; and if they do not come in time, the next writes are not held
 // back.
 //
-// Openings, writes and deletions of one persistence id reach the storage in the order in which they came here.
+// Openings, writes and deletions of one persistence id reach the storage in the order in which the
+// actor receives them.
 //
-// Whatever changes the storage, and the look for the highest number, goes through a circuit breaker; replays do not. When
-// the journal actor stops or is restarted, everything that is under way is answered with a failure.
+// Changes of the storage, and the search for the highest number, go through a circuit breaker.
+// Replays do not. When the journal actor stops or is restarted, everything that is under way is
+// answered with a failure.
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_ACTOR_H_
@@ -35,7 +37,6 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -43,8 +44,7 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
-#include "fraktor/persistence/protocol/pending_operations.h"
-#include "fraktor/persistence/protocol/store_breaker.h"
+#include "fraktor/persistence/protocol/store_actor.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 
@@ -58,8 +58,8 @@ struct JournalActorOptions {
                                    .reset_timeout = absl::Seconds(1),
                                    .backoff_factor = 2,
                                    .max_reset_timeout = absl::Seconds(10)};
-  // So many writes may be under way in the storage; what comes meanwhile is collected. More than one serve a storage that
-  // works on several at once.
+  // The number of writes that may be under way in the storage. Further writes are collected. A
+  // storage that works on several writes at once gains from more than one.
   size_t max_writes_in_flight = 1;
   // The bytes of one write of the storage, at least 1. Only a write of a single client may have
   // more: it is not divided.
@@ -71,16 +71,14 @@ struct JournalActorOptions {
   absl::Status Validate() const;
 };
 
-class JournalActor final : public ActorInstance {
+class JournalActor final : public protocol_internal::StoreActor<JournalStorage, JournalActorOptions> {
  public:
   JournalActor(std::shared_ptr<JournalStorage> storage, const JournalActorOptions& options);
 
-  absl::Status PreStart(ActorContext& context) override;
   absl::Status Receive(ActorContext& context, Envelope& message) override;
-  void PostStop(ActorContext& context) override;
 
  private:
-  // Who gets which part of the results of one storage write.
+  // A client of one storage write, and its part of the results.
   struct WriteClient {
     ActorRef client;
     uint64_t instance_id;
@@ -89,7 +87,7 @@ class JournalActor final : public ActorInstance {
     std::vector<DeferredEntry> deferred;
     bool only_events_are_answered;
   };
-  // What is collected is held back until so many more have come, or the time is over.
+  // Collected writes are held back until `awaited` more clients have written, or the time is over.
   struct Hold {
     size_t awaited = 0;  // 0: nothing is held back
     Instant until;
@@ -97,7 +95,7 @@ class JournalActor final : public ActorInstance {
     bool has_timer = false;
     TimerId timer;
     uint64_t number = 0;
-    // So many writes are not followed by a hold, and so many after the next one that is in vain.
+    // The number of writes without a hold, now and after the next hold that is in vain.
     int left_out = 0;
     int next_left_out = 16;
   };
@@ -127,7 +125,8 @@ class JournalActor final : public ActorInstance {
   // Gives the storage groups in their order, as many as may be in flight.
   void WriteCollected(ActorContext& context);
   void WriteGroup(ActorContext& context, Collected group);
-  // A write has been answered, which took so long: what is collected goes now, or is held back for so many clients.
+  // The storage has answered a write for `clients` after `took`. Writes what is collected, or holds
+  // it back until as many clients have come again.
   void AfterWrite(ActorContext& context, size_t clients, absl::Duration took);
   // Arms the timer. False: the time is over.
   bool HoldOn(ActorContext& context);
@@ -142,7 +141,8 @@ class JournalActor final : public ActorInstance {
   bool HasCollected(std::string_view persistence_id) const;
   void StopHold();
   static void AnswerWrites(ActorContext& context, const Collected& sent, const absl::StatusOr<WriteResults>& results);
-  // One client of a write. `results` are those of its atomic writes, or none if `failure` is that of all.
+  // One client of a write. `results` are those of its atomic writes, or none if `failure` is that
+  // of all.
   static void AnswerClient(ActorContext& context, const WriteClient& client, std::span<const WriteNumbers> numbers,
                            std::span<const absl::Status> results, const absl::Status& failure);
   void Delete(ActorContext& context, DeleteMessagesTo& request);
@@ -151,18 +151,13 @@ class JournalActor final : public ActorInstance {
   void ReadPage(ActorContext& context, ReplayMessages request);
   // False: there was nothing in the page, and the request is for the next one now.
   static bool AnswerPage(ActorContext& context, ReplayMessages& request, absl::StatusOr<EventBatch> page);
-  void FailEverything(ActorContext& context);
+  // Fails the writes that the storage does not have yet.
+  void OnEnd(ActorContext& context) override;
 
-  const std::shared_ptr<JournalStorage> storage_;
-  const JournalActorOptions options_;
-  protocol_internal::StoreBreaker breaker_;
-  PendingOperations operations_;
   size_t writes_in_flight_ = 0;
   // Each has at most max_write_bytes, or one client. None is empty.
   std::deque<Collected> collected_;
   Hold hold_;
-  // Nothing is begun any more.
-  bool is_ending_ = false;
 };
 
 }  // namespace fraktor::inline v0

@@ -1,13 +1,14 @@
-// What is said to a journal actor, and what it answers.
+// The requests to a journal actor, and its answers.
 //
 //   context.Tell(journal, WriteMessages{.writes = std::move(writes), .client = self, .instance_id = 7, .batch = 1});
 //   ...
 //   WriteMessagesSuccessful{7, 1}, then for each event in order WriteMessageSuccess{12, 7, 1}
 //
-// Every request names its client, to whom the answers go, and the client's instance: a number of the one incarnation that
-// asks. Answers repeat it, so that an actor that was restarted can tell answers to its former self.
+// Every request names its client, which receives the answers, and the client's instance: a number
+// of the incarnation that asks. Answers repeat it, so that a restarted actor recognizes answers to
+// an earlier incarnation.
 //
-// What an answer means for events and when the journal stores them is in fraktor/persistence/journal/journal_storage.h.
+// The meaning of answers for events is in fraktor/persistence/journal/journal_storage.h.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_MESSAGES_H_
@@ -36,7 +37,8 @@ namespace fraktor::inline v0 {
 // Makes the client the only writer of the id. Answer: WriterIsOpen or OpenWriterFailure.
 struct OpenWriter {
   std::string persistence_id = {};
-  // A fencing token of whoever decides on ownership; 0: the journal counts by itself.
+  // A fencing token from the part of the program that decides on ownership. 0: the journal counts
+  // by itself.
   uint64_t token = 0;
   ActorRef client = {};
   uint64_t instance_id = 0;
@@ -52,10 +54,10 @@ struct DeferredEntry {
 // One, mostly: copies share their events.
 using AtomicWrites = absl::InlinedVector<AtomicWrite, 1>;
 
-// Stores atomic writes. Answer: WriteMessagesSuccessful, then for each event in order WriteMessageSuccess,
-// WriteMessageRejected or, if the writer cannot go on, WriteMessageFailure; or WriteMessagesFailed, and then a
-// WriteMessageFailure for each. Deferred entries are answered in any case. Of deferred entries alone the store hears
-// nothing.
+// Stores atomic writes. Answer: WriteMessagesSuccessful, then for each event in order
+// WriteMessageSuccess, WriteMessageRejected or, if the writer cannot go on, WriteMessageFailure. Or
+// WriteMessagesFailed, and then a WriteMessageFailure for each. Deferred entries are answered in
+// any case. A request with deferred entries alone does not reach the store.
 struct WriteMessages {
   AtomicWrites writes = {};
   std::vector<DeferredEntry> deferred = {};  // rising
@@ -63,19 +65,20 @@ struct WriteMessages {
   uint64_t instance_id = 0;
   // The client's number for this request. One that is sent again has it again.
   uint64_t batch = 0;
-  // The answers for the events and deferred entries are enough: neither WriteMessagesSuccessful nor WriteMessagesFailed
-  // comes before them. For clients on the journal's own node; to another node it is not said, and both come.
+  // The answers for the events and deferred entries are enough: neither WriteMessagesSuccessful nor
+  // WriteMessagesFailed comes before them. For clients on the journal's own node. It is not sent to
+  // another node, whose journal answers both.
   bool only_events_are_answered = false;
 };
 
-// Reads one page of a replay. Answer: ReplayedMessages if there are any, and RecoverySuccess if that was all; or
-// ReplayMessagesFailure. The client asks for the next page: so it is never sent more than it can take, and one that is
-// gone costs nothing.
+// Reads one page of a replay. Answer: ReplayedMessages if there are any, and RecoverySuccess if
+// that was all; or ReplayMessagesFailure. The client asks for the next page: so it is never sent
+// more than it can take, and one that is gone costs nothing.
 struct ReplayMessages {
   std::string persistence_id = {};
   uint64_t from_sequence_nr = 1;
   uint64_t to_sequence_nr = std::numeric_limits<uint64_t>::max();  // included
-  uint64_t max_events = std::numeric_limits<uint64_t>::max();      // 0: only the highest number is asked for
+  uint64_t max_events = std::numeric_limits<uint64_t>::max();      // 0: only the highest number
   PageLimits limits = {};
   // The highest number, if the client knows it from WriterIsOpen: spares the store a look.
   bool knows_highest = false;
@@ -84,7 +87,8 @@ struct ReplayMessages {
   uint64_t instance_id = 0;
 };
 
-// Deletes events up to and including a number. Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
+// Deletes events up to and including a number. Answer: DeleteMessagesSuccess or
+// DeleteMessagesFailure.
 struct DeleteMessagesTo {
   // It is published, if the journal's options say so.
   static constexpr EventInfo<DeleteMessagesTo> kEvent{"DeleteMessagesTo"};
@@ -125,7 +129,7 @@ struct WriteMessagesSuccessful {
   uint64_t instance_id = 0;
   uint64_t batch = 0;
 };
-// Of the write as a whole nobody knows whether it is stored.
+// The write may be stored or not, as a whole.
 struct WriteMessagesFailed {
   absl::Status cause = {};
   size_t write_count = 0;
@@ -192,7 +196,7 @@ struct HighestSequenceNrFailure {
   uint64_t instance_id = 0;
 };
 
-// Whoever stops while it waits for an answer does not miss it.
+// A client that stops while it waits for an answer does not miss it.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<WriterIsOpen> = true;
 template <>

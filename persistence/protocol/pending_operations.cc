@@ -11,8 +11,8 @@ namespace fraktor::inline v0 {
 using actor_internal::ActorSlot;
 
 uint64_t PendingOperations::NextNumber() {
-  // Of the process, so that a restarted actor does not mistake what its former self has begun. Relaxed: they only have
-  // to differ.
+  // Counted in the process, so that a restarted actor does not mistake the operations of an earlier
+  // incarnation for its own. Relaxed: the numbers only have to differ.
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }

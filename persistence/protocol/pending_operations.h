@@ -1,4 +1,4 @@
-// PendingOperations: what an actor has asked of a store and has no answer to yet.
+// PendingOperations: the calls of an actor to a store that have no result yet.
 //
 //   absl::Status Receive(ActorContext& context, Envelope& message) override {
 //     if (operations_.Resume(message)) return absl::OkStatus();
@@ -7,8 +7,9 @@
 //     ...
 //   void PostStop(ActorContext&) override { operations_.FailAll(absl::UnavailableError("...")); }
 //
-// A result that is there is handled at once. Of one that comes later, whoever completes it posts exactly one message to
-// the actor, which handles it in its turn. A late message finds nothing: numbers of operations are never used again.
+// A result that is there is handled at once. For a later result, the thread that completes it posts
+// exactly one message to the actor, which handles it in its turn. A late message finds nothing:
+// numbers of operations are never used again.
 //
 // Thread safety: in the actor's turns.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_PENDING_OPERATIONS_H_

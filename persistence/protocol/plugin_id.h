@@ -1,11 +1,15 @@
-// The id under which a store is added to an extension. It becomes part of the name of the store's actor.
+// The id under which a store is added to an extension, and the name that its actor has below
+// /system on that node.
 //
 //   FRAKTOR_RETURN_IF_ERROR(CheckPluginId("journal", "my journal"));     // InvalidArgument: ' ' at 2 is not allowed
+//   std::string name = SnapshotActorName("main");                        // "snapshots-main"
 //
-// Thread safety: a free function.
+// Thread safety: free functions.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_PLUGIN_ID_H_
 #define FRAKTOR_PERSISTENCE_PROTOCOL_PLUGIN_ID_H_
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -14,6 +18,11 @@ namespace fraktor::inline v0 {
 
 // `what` is what the id is of, for the error.
 absl::Status CheckPluginId(std::string_view what, std::string_view plugin_id);
+
+// A journal may have several actors.
+std::string JournalActorName(std::string_view plugin_id, size_t index);
+std::string SnapshotActorName(std::string_view plugin_id);
+std::string StateActorName(std::string_view plugin_id);
 
 }  // namespace fraktor::inline v0
 

@@ -20,14 +20,15 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/protocol/snapshot_parts.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/utils/bytes/bytes.h"
 
 namespace fraktor::inline v0 {
 namespace {
 
-// An event on its way to the journal. What all events of an atomic write share is said for each: so the memory for what
-// a stranger sends is bounded by its bytes.
+// An event on its way to the journal. Each event repeats what all events of an atomic write share:
+// so the bytes of a message bound the memory that its sender can make the receiver take.
 void EncodeRepr(const PersistentRepr& event, Encoder& out) {
   out.Value(event.persistence_id);
   out.Value(event.sequence_nr);
@@ -122,7 +123,7 @@ void TakeKnownStored(WriteMessages& request) {
   std::erase_if(request.deferred, [](const DeferredEntry& entry) { return (entry.token & kKnownStoredMark) != 0; });
 }
 
-// Events on their way back: one piece of bytes, which the batch keeps as a whole and its views point into.
+// Events on their way back: one piece of bytes, which the batch keeps and its views point into.
 void AppendStored(const StoredEvent& event, bool has_same_id, std::string& bytes) {
   // The id of the one before: the usual case.
   bytes.push_back(has_same_id ? '\1' : '\0');
@@ -425,6 +426,58 @@ struct Codec<DeleteSnapshots>
   static constexpr uint32_t kVersion = kVersionWithEpoch;
 };
 
+// Large snapshots, in parts. A node of an older version has none of these manifests.
+
+template <>
+struct Codec<SnapshotTransferId>
+    : FieldCodec<SnapshotTransferId, &SnapshotTransferId::sender, &SnapshotTransferId::number> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_transfer";
+};
+template <>
+struct Codec<SaveSnapshotPart>
+    : FieldCodec<SaveSnapshotPart, &SaveSnapshotPart::transfer, &SaveSnapshotPart::offset,
+                 &SaveSnapshotPart::total_bytes, &SaveSnapshotPart::bytes, &SaveSnapshotPart::head,
+                 &SaveSnapshotPart::client, &SaveSnapshotPart::epoch> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.save_snapshot_part";
+};
+template <>
+struct Codec<LoadSnapshotInParts>
+    : FieldCodec<LoadSnapshotInParts, &LoadSnapshotInParts::request, &LoadSnapshotInParts::client,
+                 &LoadSnapshotInParts::number, &LoadSnapshotInParts::max_bytes> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.load_snapshot_in_parts";
+};
+template <>
+struct Codec<GetSnapshotPart>
+    : FieldCodec<GetSnapshotPart, &GetSnapshotPart::metadata, &GetSnapshotPart::total_bytes, &GetSnapshotPart::offset,
+                 &GetSnapshotPart::max_bytes, &GetSnapshotPart::client, &GetSnapshotPart::number> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.get_snapshot_part";
+};
+template <>
+struct Codec<SnapshotPartsTaken> : FieldCodec<SnapshotPartsTaken, &SnapshotPartsTaken::transfer,
+                                              &SnapshotPartsTaken::received_bytes, &SnapshotPartsTaken::has_room> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_parts_taken";
+};
+template <>
+struct Codec<SnapshotPartsSaved> : FieldCodec<SnapshotPartsSaved, &SnapshotPartsSaved::transfer,
+                                              &SnapshotPartsSaved::cause, &SnapshotPartsSaved::metadata> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_parts_saved";
+};
+template <>
+struct Codec<LoadInPartsTaken> : FieldCodec<LoadInPartsTaken, &LoadInPartsTaken::number> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.load_in_parts_taken";
+};
+template <>
+struct Codec<SnapshotOffer>
+    : FieldCodec<SnapshotOffer, &SnapshotOffer::number, &SnapshotOffer::head, &SnapshotOffer::total_bytes,
+                 &SnapshotOffer::to_sequence_nr, &SnapshotOffer::asker, &SnapshotOffer::instance_id> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_offer";
+};
+template <>
+struct Codec<SnapshotPart> : FieldCodec<SnapshotPart, &SnapshotPart::number, &SnapshotPart::offset,
+                                        &SnapshotPart::bytes, &SnapshotPart::cause> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_part";
+};
+
 // Answers of a snapshot store.
 
 template <>
@@ -480,7 +533,9 @@ const CodecSetup& ProtocolCodecs() {
           .Add<DeleteMessagesSuccess, DeleteMessagesFailure, HighestSequenceNrSuccess, HighestSequenceNrFailure>()
           .Add<LoadSnapshot, SaveSnapshot, DeleteSnapshot, DeleteSnapshots>()
           .Add<LoadSnapshotResult, LoadSnapshotFailed, SaveSnapshotSuccess, SaveSnapshotFailure>()
-          .Add<DeleteSnapshotSuccess, DeleteSnapshotFailure, DeleteSnapshotsSuccess, DeleteSnapshotsFailure>();
+          .Add<DeleteSnapshotSuccess, DeleteSnapshotFailure, DeleteSnapshotsSuccess, DeleteSnapshotsFailure>()
+          .Add<SaveSnapshotPart, LoadSnapshotInParts, GetSnapshotPart>()
+          .Add<SnapshotPartsTaken, SnapshotPartsSaved, LoadInPartsTaken, SnapshotOffer, SnapshotPart>();
   return codecs;
 }
 

@@ -1,5 +1,5 @@
-// Whatever another node sends: no crash, an error with a kind, and what is accepted comes back with the same bytes after
-// one round.
+// Any bytes from another node lead to a message or to an error with a kind. An accepted message has
+// the same bytes after one round of decoding and encoding.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -76,7 +76,7 @@ void Check(std::string_view manifest, std::string_view bytes) {
 }  // namespace
 }  // namespace fraktor
 
-// What follows "fraktor.persistence." in the manifest, a new line, the bytes.
+// An input is the rest of the manifest after "fraktor.persistence.", a new line, and the bytes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t line = input.find('\n');

@@ -476,7 +476,8 @@ TEST_F(JournalActorTest, FailsAWriteThatFailsThrowsOrIsAnsweredWithNonsense) {
   EXPECT_FALSE(expect_failure().ok());
 }
 
-// PER-14: something else is stored there, perhaps an earlier form of the event. So its writer must find out.
+// PER-14: something else is stored there, perhaps an earlier form of the event. Its writer must
+// find out.
 TEST_F(JournalActorTest, FailsAWriteWhoseNumberIsTaken) {
   Start();
   StoreFive();
@@ -512,7 +513,7 @@ TEST_F(JournalActorTest, AnswersDeferredEntriesInTheirPlaces) {
   EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 3u);
 }
 
-// PER-9: an answer that is not there yet holds up nobody; when it comes, the actor hears of it by one message.
+// PER-9: a missing answer delays nobody. When it comes, the actor receives one message.
 TEST_F(JournalActorTest, ServesOthersWhileAWriteIsUnderWay) {
   Start();
   TestProbe other = kit_.Probe();
@@ -576,7 +577,7 @@ class HoldTest : public JournalActorTest {
                WritesOf("id" + std::to_string(client), next_[client], next_[client], epochs_[client]));
     ++next_[client];
   }
-  // What goes to the storage when the write under way has been there for `took`.
+  // The calls of the storage when the write under way has been there for `took`.
   Calls Answer(absl::Duration took) {
     kit_.Settle();
     kit_.Advance(took);
@@ -674,7 +675,7 @@ TEST_F(HoldTest, AnswersWhatIsHeldBackWithAFailureWhenTheActorStops) {
   EXPECT_EQ(Written(), Calls());
 }
 
-// PER-19: otherwise a restarted actor would fence what its former self has sent before.
+// PER-19: otherwise a restarted actor would fence the writes of its earlier incarnation.
 TEST_F(JournalActorTest, OpensAWriterBehindTheWritesThatCameBefore) {
   Start({.max_writes_in_flight = 1});
   const uint64_t epoch = Open("a");
@@ -1137,12 +1138,13 @@ TEST_F(SnapshotActorTest, SavesWithTheTimeOfTheStoreAndFailsWithWhatWasAskedFor)
   const auto failed = probe_.Expect<SaveSnapshotFailure>();
   EXPECT_EQ(failed.metadata, snapshot.metadata);
   EXPECT_EQ(failed.cause, storage_->failure);
-  // Of the failed one nothing is left.
+  // Nothing is left of the failed one.
   storage_->failure = absl::OkStatus();
   EXPECT_EQ(Load("a", {}), 3u);
 }
 
-// P108: it is as if it had never been, also if it was stored; and one of the same number that was saved before stays.
+// P108: a failed save leaves nothing, also if it was stored. An earlier snapshot of the same number
+// stays.
 TEST_F(SnapshotActorTest, DeletesWhatIsLeftOfASaveThatFailed) {
   Save(3, "before");
   kit_.Advance(absl::Seconds(1));

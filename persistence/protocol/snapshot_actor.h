@@ -15,16 +15,22 @@
 // (WithSnapshotTime). Other snapshots of the same number stay. One that nobody can name stays too,
 // and so does one whose owner has a successor: it does no harm, since it has the right state.
 //
+// Snapshots that are too large for one message come from other nodes, and go there, in parts
+// (snapshot_parts.h). The actor keeps the parts in memory, up to max_transfer_bytes, and forgets
+// those of a transfer that goes on for too long. A save counts from its last part on.
+//
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //
 // Thread safety: actors.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
 #define FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -33,10 +39,12 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
-#include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
-#include "fraktor/persistence/protocol/store_breaker.h"
+#include "fraktor/persistence/protocol/snapshot_parts.h"
+#include "fraktor/persistence/protocol/snapshot_transfers.h"
+#include "fraktor/persistence/protocol/store_actor.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -51,8 +59,14 @@ struct SnapshotActorOptions {
                                    .reset_timeout = absl::Seconds(1),
                                    .backoff_factor = 2,
                                    .max_reset_timeout = absl::Seconds(10)};
-  // So many snapshots of an id are tried, the newest first, if they cannot be read.
+  // The number of snapshots of an id that are tried, the newest first, if they cannot be read.
   int max_load_attempts = 3;
+  // The bytes of snapshots that are in memory because their parts are on their way, to and from
+  // all other nodes together. At least 1. Further transfers wait at their nodes. A larger snapshot
+  // travels when no other one does.
+  size_t max_transfer_bytes = size_t{256} << 20;
+  // A transfer of which nothing is heard for so long is forgotten. Above 0.
+  absl::Duration transfer_timeout = absl::Seconds(30);
   // DeleteSnapshot and DeleteSnapshots are published as events.
   bool publish_commands = false;
 
@@ -60,13 +74,11 @@ struct SnapshotActorOptions {
   absl::Status Validate() const;
 };
 
-class SnapshotActor final : public ActorInstance {
+class SnapshotActor final : public protocol_internal::StoreActor<SnapshotStorage, SnapshotActorOptions> {
  public:
   SnapshotActor(std::shared_ptr<SnapshotStorage> storage, const SnapshotActorOptions& options);
 
-  absl::Status PreStart(ActorContext& context) override;
   absl::Status Receive(ActorContext& context, Envelope& message) override;
-  void PostStop(ActorContext& context) override;
 
  private:
   // A save that is under way.
@@ -78,13 +90,32 @@ class SnapshotActor final : public ActorInstance {
     std::optional<SnapshotMetadata> saved;
   };
 
+  // A load that is under way.
+  struct LoadOutcome {
+    LoadSnapshot request;
+    // Takes an offer if the snapshot has more bytes than `max_bytes`. No one: the client takes all.
+    ActorRef takes_offer = {};
+    uint64_t max_bytes = 0;
+    uint64_t number = 0;  // of the offer
+    int attempt = 1;
+    // Why the newest one was passed over; OK at the first attempt.
+    absl::Status unreadable = {};
+  };
+
+  absl::Status ReceiveParts(ActorContext& context, Envelope& message);
   // Announces the owner to the store, and then loads.
-  void Announce(ActorContext& context, LoadSnapshot request);
-  // `unreadable` is why the newest one was passed over; OK at the first attempt.
-  void Load(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable);
-  void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable,
-                  absl::StatusOr<std::optional<Snapshot>> loaded);
-  void Save(ActorContext& context, SaveSnapshot& request);
+  void Announce(ActorContext& context, LoadOutcome load);
+  void Load(ActorContext& context, LoadOutcome load);
+  void AnswerLoad(ActorContext& context, LoadOutcome load, absl::StatusOr<std::optional<Snapshot>> loaded);
+  void Offer(ActorContext& context, const LoadOutcome& load, Snapshot snapshot);
+  void SendPart(ActorContext& context, GetSnapshotPart& request);
+  void TakePart(ActorContext& context, SaveSnapshotPart& part);
+  // Starts the timer that forgets transfers, unless it runs.
+  void WatchTransfers(ActorContext& context);
+
+  // `done` receives the result, and the metadata that the client has asked with.
+  void Save(ActorContext& context, Snapshot snapshot, uint64_t epoch,
+            absl::AnyInvocable<void(absl::StatusOr<SnapshotMetadata> saved, const SnapshotMetadata& asked)> done);
   // A future with the answer of `saving`. If that comes when the client has been answered, what the
   // store has saved is deleted.
   Future<SnapshotMetadata> Watch(ActorContext& context, Future<SnapshotMetadata> saving,
@@ -96,11 +127,8 @@ class SnapshotActor final : public ActorInstance {
   void Delete(ActorContext& context, DeleteSnapshot& request);
   void DeleteMatching(ActorContext& context, DeleteSnapshots& request);
 
-  const std::shared_ptr<SnapshotStorage> storage_;
-  const SnapshotActorOptions options_;
-  protocol_internal::StoreBreaker breaker_;
-  PendingOperations operations_;
-  bool is_ending_ = false;
+  protocol_internal::SnapshotTransfers transfers_;
+  bool watches_transfers_ = false;
 };
 
 class NoSnapshotStore final : public ActorInstance {

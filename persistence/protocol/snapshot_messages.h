@@ -1,4 +1,4 @@
-// What is said to a snapshot actor, and what it answers.
+// The requests to a snapshot actor, and its answers.
 //
 //   context.Tell(snapshots, LoadSnapshot{.persistence_id = "account-7", .client = self, .instance_id = 7});
 //   ...
@@ -47,7 +47,8 @@ struct SaveSnapshot {
   uint64_t epoch = kNoEpoch;
 };
 
-// Deletes what there is with the number, whatever its time. Answer: DeleteSnapshotSuccess or DeleteSnapshotFailure.
+// Deletes all snapshots of the number, of any time. Answer: DeleteSnapshotSuccess or
+// DeleteSnapshotFailure.
 struct DeleteSnapshot {
   // It is published, if the snapshot actor's options say so; so is the next one.
   static constexpr EventInfo<DeleteSnapshot> kEvent{"DeleteSnapshot"};
@@ -116,7 +117,7 @@ struct DeleteSnapshotsFailure {
   uint64_t instance_id = 0;
 };
 
-// Whoever stops while it waits for an answer does not miss it.
+// A client that stops while it waits for an answer does not miss it.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<LoadSnapshotResult> = true;
 template <>

@@ -68,7 +68,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// What the call throws is the result.
+// An exception of the call becomes its result.
 template <class Call>
 std::invoke_result_t<Call&> CheckedCall(Call& call) {
   using T = typename std::invoke_result_t<Call&>::value_type;
@@ -122,8 +122,8 @@ class StoreBreaker {
     done(std::move(result));
   }
 
-  // The same for a call that answers at once, into `result`, or returns false and has done nothing. False also if the
-  // breaker has to be asked: then the caller uses Run.
+  // The same for a call that answers at once, into `result`, or returns false and has done nothing.
+  // Also returns false if the breaker has to be asked: then the caller uses Run.
   template <class Call, class Result>
   bool RunAtOnce(ActorContext& context, Call&& call, Result& result) {
     if (!is_clean_) return false;

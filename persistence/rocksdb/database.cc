@@ -49,6 +49,9 @@ namespace {
 
 constexpr std::string_view kSchemaKey = "schema";
 constexpr std::string_view kOpenCountKey = "open count";
+constexpr std::string_view kStoreIdKey = "store id";
+// With the role of another store behind it.
+constexpr std::string_view kPartnerPrefix = "partner ";
 constexpr size_t kMaxDroppedLines = 100;
 // As much as RocksDB needs at least to open.
 constexpr size_t kMinRoomBytes = size_t{1} << 20;
@@ -515,8 +518,13 @@ absl::Status Database::CheckIdentity() {
   }
   const uint64_t open_count = opens.size() == 8 ? LoadFixed64(opens.data()) : 0;
   if (report_.open_count == 0) report_.open_count = open_count + (options_.read_only ? 0 : 1);
+  FRAKTOR_RETURN_IF_ERROR(ReadIdentity());
   if (options_.read_only) return absl::OkStatus();
   rocksdb::WriteBatch batch;
+  if (identity_.id.empty()) {
+    identity_.id = env().GenerateUniqueId();
+    batch.Put(handles_[0], ToSlice(kStoreIdKey), identity_.id);
+  }
   opens.clear();
   AppendFixed64(opens, open_count + 1);
   schema.clear();
@@ -526,6 +534,28 @@ absl::Status Database::CheckIdentity() {
   batch.Put(handles_[0], ToSlice(kOpenCountKey), opens);
   // Synced even where the store does not sync: offsets are made of it and must never come twice.
   return Commit(/*sync=*/true, batch);
+}
+
+absl::Status Database::ReadIdentity() {
+  identity_ = {};
+  const rocksdb::Status found = db_->Get(rocksdb::ReadOptions(), handles_[0], ToSlice(kStoreIdKey), &identity_.id);
+  if (!found.ok() && !found.IsNotFound()) return ToStatus(found, "read its identity");
+  rocksdb::ReadOptions read;
+  read.total_order_seek = true;
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(read, handles_[0]));
+  for (entries->Seek(ToSlice(kPartnerPrefix)); entries->Valid() && entries->key().starts_with(ToSlice(kPartnerPrefix));
+       entries->Next()) {
+    rocksdb::Slice role = entries->key();
+    role.remove_prefix(kPartnerPrefix.size());
+    identity_.partners.insert_or_assign(role.ToString(), entries->value().ToString());
+  }
+  return ToStatus(entries->status(), "read its identity");
+}
+
+void Database::PutPartner(std::string_view role, std::string_view id, rocksdb::WriteBatch& batch) {
+  std::string key(kPartnerPrefix);
+  key += role;
+  batch.Put(handles_[0], key, ToSlice(id));
 }
 
 absl::Status Database::Commit(bool sync, rocksdb::WriteBatch& batch) {

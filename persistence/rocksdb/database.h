@@ -7,9 +7,10 @@
 //   FRAKTOR_RETURN_IF_ERROR(database->Commit(/*sync=*/true, batch));
 //
 // The default column family has what the database says of itself: its format, the version of its
-// schema, and how often it has been opened. Open refuses, before anything is written: a newer
-// schema, another format, a database or a folder of something else, an incomplete one, a log that
-// is damaged before its end, a log that ends before what was synced (CommitMark), a full disk.
+// schema, how often it has been opened, and its identity (StoreIdentity). Open refuses, before
+// anything is written: a newer schema, another format, a database or a folder of something else, an
+// incomplete one, a log that is damaged before its end, a log that ends before what was synced
+// (CommitMark), a full disk.
 //
 // After a failed write RocksDB may be past mending: Reopen closes it and opens it again, while readers wait.
 //
@@ -34,6 +35,7 @@
 #include "rocksdb/status.h"
 #include "rocksdb/write_batch.h"
 
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/rocksdb/commit_mark.h"
 #include "fraktor/persistence/rocksdb/log_files.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
@@ -112,6 +114,12 @@ class Database {
   // all: if not, nothing changes and readers go on.
   absl::Status Reopen();
 
+  // Says that this database is the one of before. Constant while it is open. Empty for
+  // databases with a `check`, and for those of older programs that are opened read only.
+  const StoreIdentity& identity() const { return identity_; }
+  // Adds to `batch` which store was used with this one. `identity()` stays.
+  void PutPartner(std::string_view role, std::string_view id, rocksdb::WriteBatch& batch);
+
   // Adds to `batch` that the database was opened so often: the next opening counts on from there.
   void PutOpenCount(uint64_t count, rocksdb::WriteBatch& batch);
 
@@ -132,6 +140,7 @@ class Database {
   absl::Status OpenFiles();
   absl::Status OpenChecked(rocksdb::DBOptions db_options, const std::vector<std::string>& existing);
   absl::Status CheckIdentity();
+  absl::Status ReadIdentity();
   absl::Status CheckFolder(const StoreFolder& folder) const;
   // Whether the logs are there that are needed, and are whole up to their torn end; what they are not goes to `dropped`
   // and `damaged`.
@@ -161,6 +170,7 @@ class Database {
   SharedMutex mutex_;
   absl::Status open_status_;
   RocksDbOpenReport report_;
+  StoreIdentity identity_;
   bool is_new_ = false;
   // It has no files yet that would say otherwise.
   bool may_be_unfinished_ = false;

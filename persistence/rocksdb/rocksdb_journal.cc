@@ -34,6 +34,7 @@
 #include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
@@ -199,6 +200,7 @@ class RocksDbJournal::Core {
 
   const RocksDbJournalOptions& options() const { return options_; }
   const RocksDbOpenReport& report() const { return engine_->report(); }
+  StoreEngine& engine() { return *engine_; }
   Statistics statistics() const;
 
  private:
@@ -1103,6 +1105,10 @@ Future<uint64_t> RocksDbJournal::AwaitAdvance(JournalSubject subject, uint64_t a
   return core_->AwaitAdvance(std::move(subject), after);
 }
 Future<void> RocksDbJournal::Close() { return core_->Close(); }
+StoreIdentity RocksDbJournal::identity() const { return core_->engine().identity(); }
+Future<void> RocksDbJournal::RememberPartner(std::string role, std::string id) {
+  return core_->engine().RememberPartner(std::move(role), std::move(id));
+}
 const JournalLimits& RocksDbJournal::limits() const { return core_->options().limits; }
 const RocksDbOpenReport& RocksDbJournal::open_report() const { return core_->report(); }
 RocksDbJournal::Statistics RocksDbJournal::statistics() const { return core_->statistics(); }

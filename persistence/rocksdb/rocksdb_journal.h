@@ -46,6 +46,7 @@
 #include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -117,6 +118,8 @@ class RocksDbJournal final : public JournalStorage {
   Future<IdBatch> PersistenceIds(IdPage page) override;
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override;
   Future<void> Close() override;
+  StoreIdentity identity() const override;
+  Future<void> RememberPartner(std::string role, std::string id) override;
   const JournalLimits& limits() const override;
 
   // For programs that copy another journal into this one, which must be new. Ids and events keep

@@ -30,6 +30,7 @@
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
@@ -147,10 +148,20 @@ class RocksDbSnapshotStore::Core {
 
   const RocksDbSnapshotStoreOptions& options() const { return options_; }
   const RocksDbOpenReport& report() const { return engine_->report(); }
+  StoreEngine& engine() { return *engine_; }
+
+  // The worker's side, for operations.
+
+  OwnerEpochs& owners() { return owners_; }
+  // Every Prepare calls this first. An empty batch is a new group.
+  void BeginPrepare(const rocksdb::WriteBatch& batch) {
+    if (batch.Count() > 0) return;
+    saved_in_group_.clear();
+    owners_.BeginGroup();
+  }
 
  private:
   using Outcome = CommitQueue::Operation::Outcome;
-  class OpenOperation;
   class SaveOperation;
   class DeleteOperation;
 
@@ -165,12 +176,6 @@ class RocksDbSnapshotStore::Core {
 
   // The worker's side.
 
-  // Every Prepare calls this first. An empty batch is a new group.
-  void BeginPrepare(const rocksdb::WriteBatch& batch) {
-    if (batch.Count() > 0) return;
-    saved_in_group_.clear();
-    owners_.BeginGroup();
-  }
   void PutDeletion(rocksdb::WriteBatch& batch, const rocksdb::Slice& key) {
     batch.Delete(family(kIndex), key);
     batch.Delete(family(kRecords), key);
@@ -187,32 +192,6 @@ class RocksDbSnapshotStore::Core {
   OwnerEpochs owners_;
 
   std::unique_ptr<StoreEngine> engine_;
-};
-
-class RocksDbSnapshotStore::Core::OpenOperation final : public CommitQueue::Operation {
- public:
-  OpenOperation(Core& core, std::string persistence_id, uint64_t epoch, Promise<void> promise)
-      : core_(core), persistence_id_(std::move(persistence_id)), epoch_(epoch), promise_(std::move(promise)) {}
-
-  Outcome Prepare(rocksdb::WriteBatch& batch) override {
-    core_.BeginPrepare(batch);
-    result_ = core_.owners_.Claim(core_.database(), batch, persistence_id_, epoch_);
-    return Outcome::kReady;
-  }
-  void Complete(const absl::Status& committed) override {
-    promise_.Set(committed.ok() ? result_
-                                : Annotate(committed, absl::StrCat("announce the owner of snapshots of \"",
-                                                                   persistence_id_, "\"")));
-    core_.engine_->Leave();
-  }
-  size_t byte_size() const override { return persistence_id_.size() + 64; }
-
- private:
-  Core& core_;
-  const std::string persistence_id_;
-  const uint64_t epoch_;
-  Promise<void> promise_;
-  absl::Status result_;
 };
 
 class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Operation {
@@ -380,7 +359,7 @@ Future<void> RocksDbSnapshotStore::Core::OpenWriter(std::string persistence_id, 
   absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
   if (checked.ok()) checked = CheckOwnerEpoch(persistence_id, epoch);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  return engine_->Submit<void, OpenOperation>(*this, std::move(persistence_id), epoch);
+  return engine_->Submit<void, ClaimOperation<Core>>(*this, std::move(persistence_id), epoch, "snapshots");
 }
 
 Future<SnapshotMetadata> RocksDbSnapshotStore::Core::Save(Snapshot snapshot, uint64_t epoch) {
@@ -468,6 +447,10 @@ Future<void> RocksDbSnapshotStore::DeleteMatching(std::string persistence_id, Sn
   return core_->Delete(std::move(persistence_id), criteria, epoch);
 }
 Future<void> RocksDbSnapshotStore::Close() { return core_->Close(); }
+StoreIdentity RocksDbSnapshotStore::identity() const { return core_->engine().identity(); }
+Future<void> RocksDbSnapshotStore::RememberPartner(std::string role, std::string id) {
+  return core_->engine().RememberPartner(std::move(role), std::move(id));
+}
 const SnapshotLimits& RocksDbSnapshotStore::limits() const { return core_->options().limits; }
 const RocksDbOpenReport& RocksDbSnapshotStore::open_report() const { return core_->report(); }
 

@@ -25,6 +25,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
@@ -77,6 +78,8 @@ class RocksDbSnapshotStore final : public SnapshotStorage {
   Future<void> Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) override;
   Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria, uint64_t epoch) override;
   Future<void> Close() override;
+  StoreIdentity identity() const override;
+  Future<void> RememberPartner(std::string role, std::string id) override;
   const SnapshotLimits& limits() const override;
 
   const RocksDbOpenReport& open_report() const;

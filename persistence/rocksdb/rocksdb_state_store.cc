@@ -24,6 +24,7 @@
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
@@ -111,9 +112,19 @@ class RocksDbStateStore::Core {
 
   const RocksDbStateStoreOptions& options() const { return options_; }
   const RocksDbOpenReport& report() const { return engine_->report(); }
+  StoreEngine& engine() { return *engine_; }
+
+  // The worker's side, for operations.
+
+  OwnerEpochs& owners() { return owners_; }
+  // Every Prepare calls this first. An empty batch is a new group.
+  void BeginPrepare(const rocksdb::WriteBatch& batch) {
+    if (batch.Count() > 0) return;
+    in_batch_.clear();
+    owners_.BeginGroup();
+  }
 
  private:
-  class OpenOperation;
   class ChangeOperation;
 
   explicit Core(const RocksDbStateStoreOptions& options) : options_(options) {}
@@ -122,45 +133,10 @@ class RocksDbStateStore::Core {
 
   const RocksDbStateStoreOptions options_;
 
-  // The worker's side.
-
-  // Every Prepare calls this first. An empty batch is a new group.
-  void BeginPrepare(const rocksdb::WriteBatch& batch) {
-    if (batch.Count() > 0) return;
-    in_batch_.clear();
-    owners_.BeginGroup();
-  }
-
   // The worker's own: ids that the batch changes, which cannot be read before it is committed.
   absl::flat_hash_set<std::string> in_batch_;
   OwnerEpochs owners_;
   std::unique_ptr<StoreEngine> engine_;
-};
-
-class RocksDbStateStore::Core::OpenOperation final : public CommitQueue::Operation {
- public:
-  OpenOperation(Core& core, std::string persistence_id, uint64_t token, Promise<void> promise)
-      : core_(core), persistence_id_(std::move(persistence_id)), token_(token), promise_(std::move(promise)) {}
-
-  Outcome Prepare(rocksdb::WriteBatch& batch) override {
-    core_.BeginPrepare(batch);
-    result_ = core_.owners_.Claim(core_.engine_->database(), batch, persistence_id_, token_);
-    return Outcome::kReady;
-  }
-  void Complete(const absl::Status& committed) override {
-    promise_.Set(committed.ok() ? result_
-                                : Annotate(committed, absl::StrCat("announce the owner of the state of \"",
-                                                                   persistence_id_, "\"")));
-    core_.engine_->Leave();
-  }
-  size_t byte_size() const override { return persistence_id_.size() + 64; }
-
- private:
-  Core& core_;
-  const std::string persistence_id_;
-  const uint64_t token_;
-  Promise<void> promise_;
-  absl::Status result_;
 };
 
 class RocksDbStateStore::Core::ChangeOperation final : public CommitQueue::Operation {
@@ -265,7 +241,7 @@ Future<void> RocksDbStateStore::Core::OpenWriter(std::string persistence_id, uin
   absl::Status checked = CheckStateId(options_.limits, persistence_id);
   if (checked.ok()) checked = CheckOwnerEpoch(persistence_id, token);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  return engine_->Submit<void, OpenOperation>(*this, std::move(persistence_id), token);
+  return engine_->Submit<void, ClaimOperation<Core>>(*this, std::move(persistence_id), token, "the state");
 }
 
 Future<void> RocksDbStateStore::Core::Change(StoredState change, uint64_t token) {
@@ -298,6 +274,10 @@ Future<void> RocksDbStateStore::Delete(std::string persistence_id, uint64_t revi
       token);
 }
 Future<void> RocksDbStateStore::Close() { return core_->Close(); }
+StoreIdentity RocksDbStateStore::identity() const { return core_->engine().identity(); }
+Future<void> RocksDbStateStore::RememberPartner(std::string role, std::string id) {
+  return core_->engine().RememberPartner(std::move(role), std::move(id));
+}
 const StateLimits& RocksDbStateStore::limits() const { return core_->options().limits; }
 const RocksDbOpenReport& RocksDbStateStore::open_report() const { return core_->report(); }
 

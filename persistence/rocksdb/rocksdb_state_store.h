@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -72,6 +73,8 @@ class RocksDbStateStore final : public StateStorage {
   Future<void> Upsert(DurableState state, uint64_t token) override;
   Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) override;
   Future<void> Close() override;
+  StoreIdentity identity() const override;
+  Future<void> RememberPartner(std::string role, std::string id) override;
   const StateLimits& limits() const override;
 
   const RocksDbOpenReport& open_report() const;

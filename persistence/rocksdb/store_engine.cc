@@ -1,6 +1,8 @@
 #include "fraktor/persistence/rocksdb/store_engine.h"
 
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,8 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
@@ -22,10 +26,42 @@
 
 namespace fraktor::inline v0 {
 
+class StoreEngine::PartnerOperation final : public CommitQueue::Operation {
+ public:
+  PartnerOperation(StoreEngine& engine, std::string role, std::string id, Promise<void> promise)
+      : engine_(engine), role_(std::move(role)), id_(std::move(id)), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    // A commit of its own. The stores take an empty batch for the beginning of a group, so nothing
+    // may be in it that is not theirs.
+    if (batch.Count() > 0) return Outcome::kCommitFirst;
+    rocksdb::WriteBatch own;
+    engine_.database_->PutPartner(role_, id_, own);
+    result_ = engine_.database_->Commit(engine_.options_.sync, own);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    promise_.Set(committed.ok() ? result_ : committed);
+    engine_.Leave();
+  }
+  size_t byte_size() const override { return role_.size() + id_.size() + 64; }
+
+ private:
+  StoreEngine& engine_;
+  const std::string role_;
+  const std::string id_;
+  Promise<void> promise_;
+  absl::Status result_;
+};
+
 absl::StatusOr<std::unique_ptr<StoreEngine>> StoreEngine::Open(RuntimeToolbox& toolbox, Options options) {
   auto engine = absl::WrapUnique(new StoreEngine(std::move(options)));
   const Options& own = engine->options_;
   FRAKTOR_ASSIGN_OR_RETURN(engine->database_, Database::Open(own.database));
+  {
+    MutexLock lock(engine->identity_mutex_);
+    engine->identity_ = engine->database_->identity();
+  }
   FRAKTOR_ASSIGN_OR_RETURN(engine->readers_, ReaderPool::Start(toolbox, {.name = absl::StrCat(own.thread_name, "-read"),
                                                                          .threads = own.reader_threads}));
   if (own.database.read_only) return engine;
@@ -60,6 +96,19 @@ absl::Status StoreEngine::CheckWritable() const {
 
 absl::Status StoreEngine::ClosedStatus() const {
   return ClosedError(absl::StrCat("the ", options_.what, " ", options_.database.path));
+}
+
+StoreIdentity StoreEngine::identity() const {
+  MutexLock lock(identity_mutex_);
+  return identity_;
+}
+
+Future<void> StoreEngine::RememberPartner(std::string role, std::string id) {
+  {
+    MutexLock lock(identity_mutex_);
+    identity_.partners.insert_or_assign(role, id);
+  }
+  return Submit<void, PartnerOperation>(*this, std::move(role), std::move(id));
 }
 
 Future<void> StoreEngine::Close() {

@@ -31,6 +31,7 @@
 #include "rocksdb/slice.h"
 #include "rocksdb/write_batch.h"
 
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/insert_hints.h"
@@ -122,6 +123,10 @@ class StoreEngine {
   // Whether reads wait for a thread.
   bool HasWaitingReads() const { return readers_->IsBusy(); }
 
+  // As IdentifiedStore.
+  StoreIdentity identity() const;
+  Future<void> RememberPartner(std::string role, std::string id);
+
   // As JournalStorage::Close.
   Future<void> Close();
   // Closes, and waits until none of its threads runs: for the destructor of whoever has it and is used by operations and
@@ -141,6 +146,8 @@ class StoreEngine {
   }
 
  private:
+  class PartnerOperation;
+
   explicit StoreEngine(Options options) : options_(std::move(options)) {}
 
   void Finish();
@@ -153,6 +160,9 @@ class StoreEngine {
   bool is_let_go_ ABSL_GUARDED_BY(close_mutex_) = false;
   absl::Status close_status_ ABSL_GUARDED_BY(close_mutex_);
   std::vector<Promise<void>> closing_ ABSL_GUARDED_BY(close_mutex_);
+
+  mutable Mutex identity_mutex_;
+  StoreIdentity identity_ ABSL_GUARDED_BY(identity_mutex_);
 
   // Ended the other way round: readers, queue, database.
   std::unique_ptr<Database> database_;

@@ -17,7 +17,7 @@ namespace fraktor::inline v0 {
 
 struct SnapshotMetadata {
   std::string persistence_id = {};
-  // Of the last event that the snapshot has in it.
+  // The number of the last event that the snapshot has in it.
   uint64_t sequence_nr = 0;
   // When it was saved, in whole nanoseconds. Set by the store.
   absl::Time timestamp = absl::UnixEpoch();
@@ -32,7 +32,7 @@ struct SnapshotMetadata {
 
 struct Snapshot {
   SnapshotMetadata metadata = {};
-  // What the payload is: an explicit, stable name and its version.
+  // The type of the payload: an explicit, stable name and its version.
   std::string manifest = {};
   uint32_t manifest_version = 0;
   std::string payload = {};

@@ -1,12 +1,13 @@
-// SnapshotStorage: where snapshots are kept. What a store implements, and what the snapshot actor and tools use.
+// SnapshotStorage: the interface of stores of snapshots. The snapshot actor and tools use it.
 //
 //   Snapshot snapshot{.metadata = {.persistence_id = "account-7", .sequence_nr = 100}, .payload = bytes};
 //   absl::Status announced = storage.OpenWriter("account-7", epoch).Wait();         // in main() and tests only
 //   SnapshotMetadata saved = storage.Save(snapshot, epoch).Wait().value();
 //   std::optional<Snapshot> newest = storage.Load("account-7", SnapshotSelectionCriteria::Latest()).Wait().value();
 //
-// Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage: requests
-// of one id take effect in the order in which they were made, and what was answered with success survives.
+// Every call returns at once and answers by a future. Order, durability and limits are as in
+// JournalStorage: requests of one id take effect in the order in which they were made, and what was
+// answered with success survives.
 //
 // Owners. The journal decides who owns a persistence id, and gives the owner its epoch
 // (JournalStorage::OpenWriter). A snapshot store is another database and does not ask the journal.
@@ -25,7 +26,8 @@
 // than the store has heard of. The owner then recovers, but saves and deletes no snapshots until
 // the journal has given as many epochs again: restore both from one backup.
 //
-// Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
+// Thread safety: all methods may be called from any thread. The store must outlive its calls, not
+// its futures.
 #ifndef FRAKTOR_PERSISTENCE_SNAPSHOT_SNAPSHOT_STORAGE_H_
 #define FRAKTOR_PERSISTENCE_SNAPSHOT_SNAPSHOT_STORAGE_H_
 
@@ -38,6 +40,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/utils/future/future.h"
 
@@ -65,10 +68,8 @@ absl::Status WithSnapshotTime(absl::Status error, absl::Time timestamp);
 std::optional<absl::Time> SnapshotTimeOf(const absl::Status& error);
 absl::Status WithoutSnapshotTime(absl::Status error);
 
-class SnapshotStorage {
+class SnapshotStorage : public IdentifiedStore {
  public:
-  virtual ~SnapshotStorage() = default;
-
   // Announces the owner of the id: from now on the store refuses what lower epochs want to change.
   // kFenced if a higher epoch is known; the same epoch may come again. kNoEpoch is kInvalid.
   virtual Future<void> OpenWriter(std::string persistence_id, uint64_t epoch) = 0;
@@ -79,11 +80,12 @@ class SnapshotStorage {
   // there, as a whole.
   virtual Future<SnapshotMetadata> Save(Snapshot snapshot, uint64_t epoch) = 0;
 
-  // The newest that matches: the one with the highest number, and of these the youngest. None if there is none.
-  // kCorrupt, naming the number, if it cannot be read: an older one is found by asking below that number.
+  // The newest that matches: the one with the highest number, and of these the youngest. None if
+  // there is none. kCorrupt, naming the number, if it cannot be read: an older one is found by
+  // asking below that number.
   virtual Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) = 0;
 
-  // Deletes what there is with that number, whatever its time. No snapshot is a success.
+  // Deletes all snapshots of that number, of any time. No snapshot is a success.
   virtual Future<void> Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) = 0;
 
   // Deletes all that match. None is a success.

@@ -1,15 +1,16 @@
-// StateStorage: where durable states are kept: one value for each persistence id, overwritten by the next. What a store
-// implements, and what the state actor and tools use.
+// StateStorage: the interface of stores of durable states: one value for each persistence id, which
+// the next one overwrites. The state actor and tools use it.
 //
 //   DurableState state{.persistence_id = "cart-7", .revision = 1, .manifest = "cart", .payload = bytes};
 //   absl::Status stored = storage.Upsert(state, kNoEpoch).Wait();                  // in main() and tests only
 //   StoredState now = storage.Load("cart-7").Wait().value();                       // revision 1
 //   storage.Delete("cart-7", 2, writer, kNoEpoch).Wait();                          // a change like others
 //
-// Changes are numbered: each has a revision that is one above the last, deletions too. Who comes with another one has
-// not seen the last change, and is refused (kSequenceMismatch): so of two that believe to be the only writer, one finds
-// out. A change that is stored already, by the same writer and with the same bytes, is a success: it was sent again because
-// an answer was lost. So whoever may not be alone says who it is (WriterId::Draw).
+// Changes are numbered: each has a revision that is one above the last, deletions too. A writer
+// with another revision has not seen the last change, and is refused (kSequenceMismatch): so of two
+// actors that believe to be the only writer, one finds out. A change that is stored already, by the
+// same writer and with the same bytes, is a success: it was sent again because an answer was lost.
+// So a writer that may not be alone has an id (WriterId::Draw).
 //
 // Owners. Revisions alone let the one that stores first win, and that may be a former owner. An
 // owner with a fencing token, such as a grain, announces it before it loads (OpenWriter) and names
@@ -22,9 +23,11 @@
 // older version, which does not send it. It is judged by its revision alone for an id of which the
 // store has heard no token, and refused (kFenced) for all others. One id uses one of the two ways.
 //
-// Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage.
+// Every call returns at once and answers by a future. Order, durability and limits are as in
+// JournalStorage.
 //
-// Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
+// Thread safety: all methods may be called from any thread. The store must outlive its calls, not
+// its futures.
 #ifndef FRAKTOR_PERSISTENCE_STATE_STATE_STORAGE_H_
 #define FRAKTOR_PERSISTENCE_STATE_STATE_STORAGE_H_
 
@@ -36,6 +39,7 @@
 #include "absl/status/status.h"
 
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/store_identity.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor::inline v0 {
@@ -43,21 +47,23 @@ namespace fraktor::inline v0 {
 struct DurableState {
   std::string persistence_id = {};
   uint64_t revision = 0;  // from 1
-  // What the payload is: an explicit, stable name and its version.
+  // The type of the payload: an explicit, stable name and its version.
   std::string manifest = {};
   uint32_t manifest_version = 0;
   std::string payload = {};
-  // Who has made the change. None is a writer too: that of records of older versions.
+  // The writer that made the change. None is a writer too: that of records of older versions.
   WriterId writer = {};
 
   friend bool operator==(const DurableState&, const DurableState&) = default;
 };
 
-// What Load answers.
+// The answer of Load.
 struct StoredState {
-  // False if it was never stored (then the revision is 0) or was deleted (then it is that of the deletion).
+  // False if it was never stored (then the revision is 0) or was deleted (then it is that of the
+  // deletion).
   bool exists = false;
-  // Without a manifest and a payload if it does not exist. The writer is the one of the last change.
+  // Without a manifest and a payload if it does not exist. The writer is the one of the last
+  // change.
   DurableState state = {};
 };
 
@@ -74,15 +80,13 @@ absl::Status CheckStateLimits(const StateLimits& limits);
 absl::Status CheckStateId(const StateLimits& limits, std::string_view persistence_id);
 absl::Status CheckState(const StateLimits& limits, const DurableState& state);
 
-// How every store judges a change: OK if it is the next; kSequenceMismatch otherwise, kInvalid for revision 0.
-// `is_stored`: the revision is the stored one, and so are the bytes and the writer.
+// How every store judges a change: OK if it is the next; kSequenceMismatch otherwise, kInvalid for
+// revision 0. `is_stored`: the revision is the stored one, and so are the bytes and the writer.
 absl::Status CheckRevision(std::string_view persistence_id, uint64_t stored_revision, uint64_t revision,
                            bool is_stored);
 
-class StateStorage {
+class StateStorage : public IdentifiedStore {
  public:
-  virtual ~StateStorage() = default;
-
   virtual Future<StoredState> Load(std::string persistence_id) = 0;
 
   // Announces the owner of the id: from now on the store refuses the changes of lower tokens.

@@ -32,6 +32,7 @@
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/protocol_codecs.h"
+#include "fraktor/persistence/protocol/remote_stores.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/utils/future/future.h"
@@ -48,6 +49,7 @@ struct Noted {
 };
 struct Notes {
   std::vector<int64_t> numbers = {};
+  std::string padding = {};
 };
 
 // Commands. They stay on their node.
@@ -57,7 +59,9 @@ struct Note {
   size_t text_bytes = 0;
   bool waits = true;
 };
-struct Remember {};
+struct Remember {
+  size_t padding_bytes = 0;
+};
 struct Forget {};
 
 }  // namespace remote_journal_internal
@@ -73,13 +77,14 @@ struct Codec<Noted> : FieldCodec<Noted, &Noted::number, &Noted::text> {
   static constexpr std::string_view kManifest = "fraktor.test.noted";
 };
 template <>
-struct Codec<Notes> : FieldCodec<Notes, &Notes::numbers> {
+struct Codec<Notes> : FieldCodec<Notes, &Notes::numbers, &Notes::padding> {
   static constexpr std::string_view kManifest = "fraktor.test.notes";
 };
 
 namespace {
 
 constexpr std::string_view kId = "ledger";
+constexpr size_t kLargeSnapshotBytes = size_t{16} << 20;
 
 // What the actors tell the test.
 class Notebook {
@@ -91,6 +96,7 @@ class Notebook {
     std::vector<absl::Status> rejected = {};
     absl::Status failure = {};
     std::vector<absl::Status> refused = {};  // saves and deletions
+    size_t padding_bytes = 0;                // of the snapshot that was loaded last
     int recovered = 0;
     int saved = 0;
     int ended = 0;
@@ -113,10 +119,11 @@ using Pages = Notebook::Pages;
 
 class Ledger final : public PersistentActor {
  public:
-  explicit Ledger(std::shared_ptr<Notebook> notebook) : shared_(std::move(notebook)), notebook_(*shared_) {}
+  explicit Ledger(std::shared_ptr<Notebook> notebook, std::string_view id = kId)
+      : id_(id), shared_(std::move(notebook)), notebook_(*shared_) {}
 
  private:
-  std::string PersistenceId() const override { return std::string(kId); }
+  std::string PersistenceId() const override { return id_; }
 
   absl::Status ReceiveRecover(ActorContext&, Envelope& event) override {
     numbers_.push_back(event.As<Noted>().number);
@@ -125,6 +132,7 @@ class Ledger final : public PersistentActor {
   }
   absl::Status ReceiveSnapshot(ActorContext&, const SnapshotMetadata&, Envelope& state) override {
     numbers_ = state.As<Notes>().numbers;
+    notebook_.Write([&](Pages& pages) { pages.padding_bytes = state.As<Notes>().padding.size(); });
     return absl::OkStatus();
   }
   absl::Status OnRecoveryCompleted(ActorContext&) override {
@@ -155,8 +163,8 @@ class Ledger final : public PersistentActor {
       }
       return absl::OkStatus();
     }
-    if (command.Is<Remember>()) {
-      SaveSnapshot(Notes{numbers_});
+    if (const auto* const remember = command.TryAs<Remember>()) {
+      SaveSnapshot(Notes{numbers_, std::string(remember->padding_bytes, 'p')});
       return absl::OkStatus();
     }
     if (command.Is<Forget>()) {
@@ -193,6 +201,7 @@ class Ledger final : public PersistentActor {
     notebook_.Write([](Pages& pages) { ++pages.ended; });
   }
 
+  const std::string id_;
   const std::shared_ptr<Notebook> shared_;
   Notebook& notebook_;
   std::vector<int64_t> numbers_;
@@ -244,6 +253,7 @@ class Scenario {
     ASSERT_NO_FATAL_FAILURE(SendsInPieces());
     ASSERT_NO_FATAL_FAILURE(RejectsWhatDoesNotFit());
     ASSERT_NO_FATAL_FAILURE(RecoversOverTheLink());
+    ASSERT_NO_FATAL_FAILURE(HearsThatAnEventDoesNotFit());
     ASSERT_NO_FATAL_FAILURE(HearsThatItIsFenced());
     ASSERT_NO_FATAL_FAILURE(HearsThatTheJournalHasLostEvents());
   }
@@ -253,20 +263,16 @@ class Scenario {
     auto& keeper = nodes_.keeper->Extension<PersistenceExtension>();
     ASSERT_TRUE(keeper.AddJournal("main", {.storage = storage_}).ok());
     ASSERT_TRUE(keeper.AddSnapshotStore("main", {.storage = snapshots_}).ok());
-    // So that they are there.
-    ASSERT_TRUE(keeper.Journal().ok());
-    ASSERT_TRUE(keeper.SnapshotStore().ok());
+    ASSERT_TRUE(keeper.StartStores().ok());
 
     auto& writer = nodes_.writer->Extension<PersistenceExtension>();
     PersistenceOptions options;
     options.actor.write_timeout = nodes_.write_timeout;
     options.actor.max_write_resends = 100;
     ASSERT_TRUE(writer.Configure(options).ok());
-    const auto there = [this](std::string_view name) {
-      return nodes_.writer->Resolve(absl::StrCat(nodes_.keeper_address, "/system/", std::string(name))).value();
-    };
-    ASSERT_TRUE(writer.AddJournal("there", {.actor = there("journal-main")}).ok());
-    ASSERT_TRUE(writer.AddSnapshotStore("there", {.actor = there("snapshots-main")}).ok());
+    const RemoteStores there = RemoteStores::At(*nodes_.writer, nodes_.keeper_authority).value();
+    ASSERT_TRUE(writer.AddJournal("there", {.actor = there.Journal("main").value()}).ok());
+    ASSERT_TRUE(writer.AddSnapshotStore("there", {.actor = there.SnapshotStore("main").value()}).ok());
     Start();
     Await("the first recovery", [](const Pages& pages) { return pages.recovered == 1; });
   }
@@ -330,6 +336,13 @@ class Scenario {
   void RecoversOverTheLink() {
     Tell(ledger_, Remember{});
     Await("a snapshot", [](const Pages& pages) { return pages.saved == 1; });
+    // Many times what a message holds, also while parts are lost.
+    if (nodes_.disturb != nullptr) nodes_.disturb();
+    Tell(ledger_, Remember{.padding_bytes = kLargeSnapshotBytes / 8});
+    Await("a snapshot in parts", [](const Pages& pages) { return pages.saved == 2; });
+    nodes_.heal();
+    Tell(ledger_, Remember{.padding_bytes = kLargeSnapshotBytes});
+    Await("a large snapshot", [](const Pages& pages) { return pages.saved == 3; });
     Tell(ledger_, Note{.first = last_ + 1, .count = 1000, .text_bytes = 300});
     last_ += 1000;
     AwaitHandled(last_);
@@ -339,9 +352,26 @@ class Scenario {
     Await("the second recovery", [](const Pages& pages) { return pages.recovered == 2; });
     const Pages pages = notebook_->Read();
     EXPECT_EQ(pages.state, UpTo(last_));
+    EXPECT_EQ(pages.padding_bytes, kLargeSnapshotBytes);
     EXPECT_EQ(pages.replayed.size(), 1000u);  // The others were in the snapshot.
     Tell(ledger_, Note{.first = ++last_});
     AwaitHandled(last_);
+  }
+
+  // An event that was stored on the journal's own node, and that no message to another node holds.
+  void HearsThatAnEventDoesNotFit() {
+    constexpr std::string_view kLarge = "large";
+    const auto there = std::make_shared<Notebook>();
+    const ActorRef owner = nodes_.keeper->TrySpawn(*MakeProps<Ledger>({}, there, kLarge)).value();
+    Tell(owner, Note{.first = 1, .text_bytes = size_t{1} << 20});
+    AwaitIn(*there, "a large event", [](const Pages& pages) { return pages.handled.size() == 1; });
+    nodes_.keeper->Stop(owner);
+    AwaitIn(*there, "the end of its owner", [](const Pages& pages) { return pages.ended == 1; });
+    const auto here = std::make_shared<Notebook>();
+    ASSERT_TRUE(nodes_.writer->TrySpawn(*MakeProps<Ledger>({}, here, kLarge)).ok());
+    AwaitIn(*here, "the end of a recovery", [](const Pages& pages) { return pages.ended == 1; });
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(here->Read().failure), JournalErrorKind::kIo) << here->Read().failure;
+    EXPECT_EQ(here->Read().recovered, 0);
   }
 
   void HearsThatItIsFenced() {

@@ -1,12 +1,12 @@
 // A persistent actor on one node, its journal and its snapshots on another, over whatever transport the caller has:
-// events are stored and handled once each while the link is cut and healed, large writes go in pieces, a recovery comes
-// over the wire, a rival fences the writer, who then changes nothing, a journal that was restored
+// events are stored and handled once each while the link is cut and healed, large writes and large
+// snapshots go in pieces, a recovery comes over the wire, a rival fences the writer, who then changes nothing, a journal that was restored
 // from an old backup stops the writer, and errors keep their kinds.
 //
 //   CodecSetup codecs;
 //   codecs.Add(RemoteJournalCodecs());                                     // for both systems
 //   ...
-//   RunRemoteJournalScenario({.writer = &a, .keeper = &b, .keeper_address = "pekko://b@127.0.0.1:2552",
+//   RunRemoteJournalScenario({.writer = &a, .keeper = &b, .keeper_authority = "b@127.0.0.1:2552",
 //                             .cut = ..., .heal = ..., .pass_time = ...});
 //
 // For tests only: what is not as it should be fails the test.
@@ -29,8 +29,8 @@ struct RemoteJournalNodes {
   // Where the persistent actor is, and where its journal is. Remoting has been started on both.
   ActorSystem* writer = nullptr;
   ActorSystem* keeper = nullptr;
-  // How the writer names the keeper: "pekko://keeper@10.0.0.7:2552".
-  std::string keeper_address = {};
+  // How the writer names the keeper: "keeper@10.0.0.7:2552".
+  std::string keeper_authority = {};
 
   // Nothing gets through in either direction; and all does again.
   std::function<void()> cut = nullptr;

@@ -9,11 +9,11 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/path/path_authority.h"
-#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
+#include "fraktor/persistence/protocol/remote_stores.h"
 #include "fraktor/persistence/testing/remote_journal_scenario.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/sim/sim_network.h"
@@ -51,7 +51,7 @@ TEST(RemoteJournal, ServesAnActorOfAnotherNodeWhileTheLinkIsCutAndHealed) {
     RunRemoteJournalScenario({
         .writer = &writer,
         .keeper = &keeper,
-        .keeper_address = "pekko://keeper@keeper:2552",
+        .keeper_authority = "keeper@keeper:2552",
         .cut = [&] { network.Cut(AddressOf("writer"), AddressOf("keeper")); },
         .heal =
             [&] {
@@ -72,10 +72,11 @@ TEST(RemoteJournal, NeedsTheCodecsOfTheProtocol) {
     ActorSystem& mute = AddNode(sim, network, "mute", CodecSetup());
     ActorSystem& writer = AddNode(sim, network, "writer");
     for (ActorSystem* const system : {&mute, &writer}) {
-      const ActorRef keeper = system->Resolve("pekko://keeper@keeper:2552/system/journal-main").value();
+      const RemoteStores keeper = RemoteStores::At(*system, "keeper@keeper:2552").value();
       auto& persistence = system->Extension<PersistenceExtension>();
-      const absl::Status journal = persistence.AddJournal("far", {.actor = keeper});
-      const absl::Status snapshots = persistence.AddSnapshotStore("far", {.actor = keeper});
+      const absl::Status journal = persistence.AddJournal("far", {.actor = keeper.Journal("main").value()});
+      const absl::Status snapshots =
+          persistence.AddSnapshotStore("far", {.actor = keeper.SnapshotStore("main").value()});
       EXPECT_EQ(journal.ok(), system == &writer) << journal;
       EXPECT_EQ(snapshots.ok(), system == &writer) << snapshots;
       for (const absl::Status& status : {journal, snapshots}) {

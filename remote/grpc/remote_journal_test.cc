@@ -55,7 +55,7 @@ TEST(RemoteJournalOverGrpc, ServesAnActorOfAnotherNodeWhileTheLinkIsCutAndHealed
   RunRemoteJournalScenario({
       .writer = &writer.kit->system(),
       .keeper = &keeper.kit->system(),
-      .keeper_address = keeper.remoting->address().ToString(),
+      .keeper_authority = absl::StrCat("keeper@localhost:", to_keeper.port()),
       .cut =
           [&] {
             to_writer.Cut();

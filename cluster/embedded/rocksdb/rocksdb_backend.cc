@@ -99,10 +99,10 @@ absl::StatusOr<std::shared_ptr<RocksDbBackend>> RocksDbBackend::Open(const Rocks
   rocksdb::ColumnFamilyOptions family;
   family.write_buffer_size = size_t{8} << 20;
   Database::Options database{
-      .path = options.folder,
+      .path = options.path,
       .format = "fraktor-cluster",
       .default_family = family,
-      .check = [folder = options.folder](rocksdb::DB& db) { return CheckSchema(db, folder); },
+      .check = [folder = options.path](rocksdb::DB& db) { return CheckSchema(db, folder); },
       .on_damaged_log = options.on_damaged_log,
       .options_name = "RocksDbBackendOptions",
       .damage_advice = "Restore the folder from a backup, or delete it when no node of the cluster runs",

@@ -1,6 +1,6 @@
 // RocksDbBackend: keeps what an EmbeddedStore knows in a folder.
 //
-//   FRAKTOR_ASSIGN_OR_RETURN(std::shared_ptr<RocksDbBackend> backend, RocksDbBackend::Open("/var/lib/shop/cluster"));
+//   FRAKTOR_ASSIGN_OR_RETURN(auto backend, RocksDbBackend::Open({.path = "/var/lib/shop/cluster"}));
 //   FRAKTOR_RETURN_IF_ERROR(EmbeddedStore::Start(system, {.backend = backend}));
 //
 // One process at a time: RocksDB locks the folder. A folder whose write-ahead log is damaged,
@@ -26,7 +26,8 @@
 namespace fraktor::inline v0 {
 
 struct RocksDbBackendOptions {
-  std::string folder = {};
+  // The folder, which is made if it is missing. Its parent must be there.
+  std::string path = {};
   // OnDamagedLog::kDropRest opens the folder without what is lost. Use it only when no node of the
   // cluster runs.
   OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;
@@ -42,9 +43,6 @@ class RocksDbBackend final : public EmbeddedBackend {
   // has written it, or if something else is there; DataLoss if it is damaged; NotFound without the
   // parent folder; Unavailable if it is in use or cannot be read. A folder that was refused is
   // unchanged.
-  static absl::StatusOr<std::shared_ptr<RocksDbBackend>> Open(const std::string& folder) {
-    return Open(RocksDbBackendOptions{.folder = folder});
-  }
   static absl::StatusOr<std::shared_ptr<RocksDbBackend>> Open(const RocksDbBackendOptions& options);
   ~RocksDbBackend() override;
 

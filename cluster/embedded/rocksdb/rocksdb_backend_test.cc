@@ -49,14 +49,14 @@ TEST(RocksDbBackend, FindsWhatItHasWritten) {
                       .oldest_kinds = {"k"},
                       .status = MemberStatus::kLeaving};
   {
-    const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+    const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open({.path = folder}).value();
     EXPECT_FALSE(backend->Load().value().exists);
     ASSERT_TRUE(backend->Write({.token_limit = 10'001, .epoch = 8, .members = {member}}).ok());
     ASSERT_TRUE(backend->Write({.activations = {{alice, EntryOf(3)}, {odd, EntryOf(4)}}}).ok());
-    EXPECT_FALSE(RocksDbBackend::Open(folder).ok()) << "one process at a time";
+    EXPECT_FALSE(RocksDbBackend::Open({.path = folder}).ok()) << "one process at a time";
   }
   {
-    const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+    const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open({.path = folder}).value();
     const EmbeddedState state = backend->Load().value();
     EXPECT_TRUE(state.exists);
     EXPECT_EQ(state.token_limit, 10'001u);
@@ -68,7 +68,7 @@ TEST(RocksDbBackend, FindsWhatItHasWritten) {
     ASSERT_TRUE(backend->Write({.activations = {{alice, std::nullopt}, {odd, EntryOf(5)}, {alice, EntryOf(6)}}}).ok());
     ASSERT_TRUE(backend->Write({.activations = {{odd, std::nullopt}}}).ok());
   }
-  const EmbeddedState state = RocksDbBackend::Open(folder).value()->Load().value();
+  const EmbeddedState state = RocksDbBackend::Open({.path = folder}).value()->Load().value();
   ASSERT_EQ(state.activations.size(), 1u);
   EXPECT_EQ(state.activations[0].first, alice);
   EXPECT_EQ(state.activations[0].second, EntryOf(6));
@@ -78,7 +78,7 @@ TEST(RocksDbBackend, FindsWhatItHasWritten) {
 // One record that cannot be read keeps all of them from being read: so it is not written, nor is what comes with it.
 TEST(RocksDbBackend, WritesNothingThatItCouldNotRead) {
   const std::string folder = Folder("unreadable");
-  const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+  const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open({.path = folder}).value();
   ASSERT_TRUE(backend->Write({.token_limit = 1}).ok());
   const GrainKey alice("account", "alice");
   ActivationEntry large = EntryOf(3);
@@ -95,15 +95,15 @@ TEST(RocksDbBackend, WritesNothingThatItCouldNotRead) {
 }
 
 TEST(RocksDbBackend, SaysWhyAFolderCannotBeOpened) {
-  const absl::Status status = RocksDbBackend::Open(Folder("none/of/these/is/there")).status();
+  const absl::Status status = RocksDbBackend::Open({.path = Folder("none/of/these/is/there")}).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_NE(std::string(status.message()).find("none/of/these"), std::string::npos) << status;
 }
 
 TEST(RocksDbBackend, SaysThatAnotherHasTheFolder) {
   const std::string folder = Folder("taken");
-  const std::shared_ptr<RocksDbBackend> first = RocksDbBackend::Open(folder).value();
-  const absl::Status status = RocksDbBackend::Open(folder).status();
+  const std::shared_ptr<RocksDbBackend> first = RocksDbBackend::Open({.path = folder}).value();
+  const absl::Status status = RocksDbBackend::Open({.path = folder}).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   for (const std::string& words : {folder, std::string("Another store has it open")}) {
     EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << words << " in " << status;
@@ -121,7 +121,7 @@ std::string NewestLog(const std::string& folder) {
 // Three tokens that were acknowledged; where the log ends after each of them.
 std::vector<uintmax_t> WriteTokens(const std::string& folder) {
   std::vector<uintmax_t> ends;
-  const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+  const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open({.path = folder}).value();
   for (const uint64_t token : {10'001, 20'001, 30'001}) {
     EXPECT_TRUE(backend->Write({.token_limit = token}).ok());
     ends.push_back(std::filesystem::file_size(NewestLog(folder)));
@@ -139,7 +139,7 @@ TEST(RocksDbBackend, RefusesALogWhoseDamageWouldTakeTokensBack) {
     file.seekp(static_cast<std::streamoff>(ends[0]) + 10);
     file.put('\xff');
   }
-  const absl::Status refused = RocksDbBackend::Open(folder).status();
+  const absl::Status refused = RocksDbBackend::Open({.path = folder}).status();
   EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
   for (const std::string& words : {log, std::string("Nothing was changed"), std::string("the cluster's store")}) {
     EXPECT_NE(std::string(refused.message()).find(words), std::string::npos) << words << " in " << refused;
@@ -151,7 +151,7 @@ TEST(RocksDbBackend, RefusesALogThatWasCutBetweenTwoRecords) {
   const std::vector<uintmax_t> ends = WriteTokens(folder);
   for (const uintmax_t end : {ends[1], ends[0], uintmax_t{0}}) {
     std::filesystem::resize_file(NewestLog(folder), end);
-    const absl::Status refused = RocksDbBackend::Open(folder).status();
+    const absl::Status refused = RocksDbBackend::Open({.path = folder}).status();
     EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
   }
 }
@@ -160,7 +160,7 @@ TEST(RocksDbBackend, RefusesALogThatIsMissing) {
   const std::string folder = Folder("missing");
   WriteTokens(folder);
   std::filesystem::remove(NewestLog(folder));
-  const absl::Status refused = RocksDbBackend::Open(folder).status();
+  const absl::Status refused = RocksDbBackend::Open({.path = folder}).status();
   EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
 }
 
@@ -170,7 +170,7 @@ TEST(RocksDbBackend, OpensADamagedLogIfItIsAskedTo) {
   std::filesystem::resize_file(NewestLog(folder), ends[1]);
   std::vector<std::string> warnings;
   const absl::StatusOr<std::shared_ptr<RocksDbBackend>> backend = RocksDbBackend::Open(
-      {.folder = folder, .on_damaged_log = OnDamagedLog::kDropRest, .on_warning = [&](const std::string& line) {
+      {.path = folder, .on_damaged_log = OnDamagedLog::kDropRest, .on_warning = [&](const std::string& line) {
          warnings.push_back(line);
        }});
   ASSERT_TRUE(backend.ok()) << backend.status();
@@ -182,7 +182,7 @@ TEST(RocksDbBackend, OpensADamagedLogIfItIsAskedTo) {
 TEST(RocksDbBackend, GoesOnAfterAWriteThatFailed) {
   ForgetfulDisk disk;
   const std::shared_ptr<RocksDbBackend> backend =
-      RocksDbBackend::Open({.folder = Folder("full"), .env = disk.env()}).value();
+      RocksDbBackend::Open({.path = Folder("full"), .env = disk.env()}).value();
   ASSERT_TRUE(backend->Write({.token_limit = 10'001}).ok());
   disk.SetFull(true);
   for (int i = 0; i < 2; ++i) {
@@ -201,8 +201,7 @@ TEST(RocksDbBackend, KeepsWhatItHasAcknowledgedIfASyncFailsAndThePowerGoes) {
   const std::string folder = Folder("power");
   for (uint64_t token = 10'001; token < 60'000; token += 10'000) {
     {
-      const std::shared_ptr<RocksDbBackend> backend =
-          RocksDbBackend::Open({.folder = folder, .env = disk.env()}).value();
+      const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open({.path = folder, .env = disk.env()}).value();
       EXPECT_EQ(backend->Load()->token_limit, token - (token == 10'001 ? 10'001 : 10'000));
       ASSERT_TRUE(backend->Write({.token_limit = token}).ok());
       disk.PowerOffAtNextSync();
@@ -217,14 +216,14 @@ TEST(RocksDbBackend, OpensAStoreThatAnOlderVersionHasWritten) {
   WriteTokens(folder);
   // Older versions keep no mark.
   std::filesystem::remove(folder + "/COMMIT-MARK");
-  const absl::StatusOr<std::shared_ptr<RocksDbBackend>> backend = RocksDbBackend::Open(folder);
+  const absl::StatusOr<std::shared_ptr<RocksDbBackend>> backend = RocksDbBackend::Open({.path = folder});
   ASSERT_TRUE(backend.ok()) << backend.status();
   EXPECT_EQ((*backend)->Load()->token_limit, 30'001u);
 }
 
 TEST(RocksDbBackend, RefusesStoresOfOtherVersions) {
   const std::string folder = Folder("versions");
-  ASSERT_TRUE(RocksDbBackend::Open(folder).value()->Write({}).ok());
+  ASSERT_TRUE(RocksDbBackend::Open({.path = folder}).value()->Write({}).ok());
   for (const char version : {1, 2, 4}) {
     {
       rocksdb::DB* opened = nullptr;
@@ -232,7 +231,7 @@ TEST(RocksDbBackend, RefusesStoresOfOtherVersions) {
       const std::unique_ptr<rocksdb::DB> db(opened);
       ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), "schema", std::string(1, version)).ok());
     }
-    const absl::Status status = RocksDbBackend::Open(folder).status();
+    const absl::Status status = RocksDbBackend::Open({.path = folder}).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_NE(std::string(status.message()).find(absl::StrCat("is of version ", static_cast<int>(version), ",")),
               std::string::npos)

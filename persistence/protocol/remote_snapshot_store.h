@@ -1,0 +1,167 @@
+// RemoteSnapshotStore: the actor that stands for a snapshot store on another node. It understands
+// snapshot_messages.h, passes small snapshots on as they are, and carries large ones in parts.
+//
+//   PropsPtr props = MakeProps<RemoteSnapshotStore>({}, far_store, writer_base, RemoteSnapshotOptions{});
+//   ActorRef snapshots = system.SpawnSystemActor(*props, "remote-snapshots-main");
+//   Tell(snapshots, SaveSnapshot{.snapshot = snapshot});      // of 16 MiB: 128 KiB per message
+//
+// PersistenceExtension starts one for each snapshot store that is added as an actor of another
+// node.
+//
+// - A save above max_message_bytes is sent part by part, parts_in_flight at a time. A lost part is
+//   sent again after resend_after. A save without progress for `timeout` fails
+//   (kUnavailable). The store forgets its parts then, unless they are complete already.
+// - Requests that follow such a save of the same persistence id, other than loads, wait for its
+//   end. So requests of one id take effect in the order in which they were made.
+// - A load asks the store for an offer if the snapshot is large, and then for part after part.
+// - At most max_transfers are under way at once, others wait. Together they have at most
+//   max_transfer_bytes in memory: further saves fail (kOverloaded), further loads wait at the store.
+//
+// Versions. A store on a node of an older version does not know parts. A load that is not confirmed
+// within resend_after is asked again as older nodes understand it, and a warning is logged once. So
+// actors with small snapshots recover from an older node. Large saves fail after `timeout`, and the
+// error says so. Upgrade nodes with stores first.
+//
+// When the actor stops or is restarted, everything that is under way is answered with a failure.
+//
+// Thread safety: an actor.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_REMOTE_SNAPSHOT_STORE_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_REMOTE_SNAPSHOT_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/protocol/snapshot_parts.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+struct RemoteSnapshotOptions {
+  // The size of one message: a part, or a snapshot that goes as a whole. At least 1024. A frame of
+  // the transport must hold it (WireLimits).
+  size_t max_message_bytes = size_t{128} << 10;
+  // Saves and loads in parts that are under way at once; each at least 1.
+  size_t max_transfers = 4;
+  size_t parts_in_flight = 4;
+  // The bytes of all snapshots that are under way or wait. A larger snapshot travels alone.
+  size_t max_transfer_bytes = size_t{256} << 20;
+  // A part that is not confirmed for so long is sent again, and one that has not come is asked for
+  // again. Longer than a round trip.
+  absl::Duration resend_after = absl::Seconds(1);
+  // A transfer that makes no progress for so long fails.
+  absl::Duration timeout = absl::Seconds(15);
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+class RemoteSnapshotStore final : public ActorInstance {
+ public:
+  // `sender` is a number that no other system has.
+  RemoteSnapshotStore(ActorRef store, uint64_t sender, const RemoteSnapshotOptions& options);
+
+  absl::Status PreStart(ActorContext& context) override;
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+  void PostStop(ActorContext& context) override;
+
+ private:
+  using Request = std::variant<SaveSnapshot, DeleteSnapshot, DeleteSnapshots>;
+
+  // The common part of uploads and downloads.
+  struct Transfer {
+    bool is_active = false;
+    // Payload of one part.
+    uint64_t part_bytes = 0;
+    // All before `done` has arrived; all before `begun` is sent, or asked for.
+    uint64_t done = 0;
+    uint64_t begun = 0;
+    Instant last_progress;
+    Instant last_message;
+    // The offset from which parts were last repeated without waiting for the timer.
+    uint64_t repeated_at = std::numeric_limits<uint64_t>::max();
+    // The last answer said that there is no room.
+    bool is_refused = false;
+  };
+  struct Upload : Transfer {
+    SaveSnapshot request;
+    std::vector<Request> behind = {};
+  };
+  struct Download : Transfer {
+    SnapshotOffer offer;
+    std::string payload = {};
+  };
+  // A load that the store has not confirmed.
+  struct Load {
+    LoadSnapshot request;
+    Instant asked_at;
+    // Asked again, as older nodes understand it. The answer comes to this actor, so that it does
+    // not count if the store confirms the first request after all.
+    bool is_asked_again = false;
+  };
+
+  void Handle(ActorContext& context, Request request);
+  void Save(ActorContext& context, SaveSnapshot request);
+  void StartLoad(ActorContext& context, LoadSnapshot& request);
+  void OnTaken(ActorContext& context, const SnapshotPartsTaken& taken);
+  void OnSaved(ActorContext& context, SnapshotPartsSaved& saved);
+  void OnOffer(ActorContext& context, SnapshotOffer& offer);
+  // An answer to a load that was asked again: passes it on, unless the first request is answered.
+  template <class Answer>
+  void PassOn(ActorContext& context, Answer& answer);
+  void OnPart(ActorContext& context, SnapshotPart& part);
+  void OnTick(ActorContext& context);
+
+  // Starts as many transfers as may be under way.
+  void StartTransfers(ActorContext& context);
+  // Sends, or asks for, the parts that may be in flight.
+  void GoOn(ActorContext& context, uint64_t number, Upload& upload);
+  void GoOn(ActorContext& context, uint64_t number, Download& download);
+  // Takes the upload out, answers its client, and handles the requests behind it.
+  void EndUpload(ActorContext& context, uint64_t number, const absl::Status& cause, SnapshotMetadata saved);
+  void FailDownload(ActorContext& context, uint64_t number, const absl::Status& cause);
+  void AskAgain(ActorContext& context);
+  // The other side has heard of a part behind the next one, so the next one is lost. Repeats from
+  // there, once for each offset.
+  template <class T>
+  void Repeat(ActorContext& context, uint64_t number, T& transfer);
+  // True: the transfer has made no progress for the timeout.
+  bool IsLost(const Transfer& transfer, Instant now) const;
+  absl::Status NoProgress(ActorContext& context, const Transfer& transfer, const SnapshotMetadata& metadata,
+                          std::string_view what, uint64_t bytes) const;
+  void StartTimer(ActorContext& context);
+
+  const ActorRef store_;
+  const uint64_t sender_;
+  const RemoteSnapshotOptions options_;
+  uint64_t next_number_ = 0;
+  // By number: in the order in which they came.
+  std::map<uint64_t, Upload> uploads_;
+  std::map<uint64_t, Download> downloads_;
+  std::map<uint64_t, Load> loads_;
+  // The upload of each id that has one.
+  absl::flat_hash_map<std::string, uint64_t> upload_of_;
+  size_t active_ = 0;
+  // The bytes of uploads, of the saves behind them, and of downloads that are under way.
+  size_t bytes_ = 0;
+  bool has_timer_ = false;
+  bool has_warned_ = false;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_REMOTE_SNAPSHOT_STORE_H_
