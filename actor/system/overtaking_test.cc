@@ -33,6 +33,7 @@ namespace fraktor {
 using actor_internal::RestartActor;
 using actor_internal::ResumeActor;
 using actor_internal::SuspendActor;
+using system_internal::Act;
 using system_internal::Lines;
 using system_internal::SystemTest;
 
