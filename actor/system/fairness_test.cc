@@ -204,7 +204,7 @@ TEST(SystemFairness, GivesManySelfSendersTheirTurns) {
 // SCH-14
 TEST(SystemFairness, GivesVeryManySelfSendersTheirTurns) { ExpectFairSelfSenders(200'000 / kScale, 2); }
 
-// An actor that a handler sends to may run next, up to 48 times in a row: so pairs get more
+// An actor that a handler sends to may run next, up to 32 times in a row: so pairs get more
 // turns, but not many more.
 void ExpectFairSelfSendersBesidePairs(size_t senders, size_t pairs, int workers) {
   Turns turns(senders + 2 * pairs);

@@ -304,7 +304,7 @@ TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
   on_ending_ = nullptr;
   EXPECT_LT(slots.size(), 200u);
   ASSERT_EQ(dead_.size(), 500u);
-  EXPECT_EQ(dead_.back(), std::make_pair(1, DeadLetterReason::kStopped));
+  EXPECT_EQ(dead_.back(), std::make_pair(1, DeadLetterReason::kLateReply));
 }
 
 // Calls a function in the last turn of an actor, when its references are stale and its asks are
