@@ -34,6 +34,7 @@
 #include "fraktor/persistence/rocksdb/log_files.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
 #include "fraktor/persistence/rocksdb/log_view.h"
+#include "fraktor/persistence/rocksdb/mutation.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/persistence/rocksdb/store_folder.h"
@@ -560,11 +561,15 @@ void Database::PutPartner(std::string_view role, std::string_view id, rocksdb::W
 
 absl::Status Database::Commit(bool sync, rocksdb::WriteBatch& batch) {
   rocksdb::WriteOptions write;
-  write.sync = sync;
+  write.sync = sync && !IsMutated("skip_sync");
   const absl::Status written = ToStatus(db_->Write(write, &batch), "write");
   has_failed_ = has_failed_ || !written.ok();
-  if (written.ok() && sync) mark_.Write(files_->synced());
+  if (written.ok() && sync) WriteMark();
   return written;
+}
+
+void Database::WriteMark() {
+  if (!IsMutated("forget_commit_mark")) mark_.Write(files_->synced());
 }
 
 void Database::PutOpenCount(uint64_t count, rocksdb::WriteBatch& batch) {
@@ -584,7 +589,7 @@ absl::Status Database::LetGo() {
   if (!options_.read_only && !has_failed_) synced = db_->SyncWAL();
   if (synced.IsNotSupported()) synced = rocksdb::Status::OK();  // files in memory
   if (!options_.read_only) {
-    if (!has_failed_ && synced.ok()) mark_.Write(files_->synced());
+    if (!has_failed_ && synced.ok()) WriteMark();
     mark_.Close();
   }
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {

@@ -162,6 +162,8 @@ class Database {
   // For opening it, when the logs become other files.
   absl::Status CheckRoom(const std::vector<LogSurvey>& logs) const;
   absl::Status LetGo();
+  // Notes beside the database how far its logs are synced.
+  void WriteMark();
   void Warn() const;
   rocksdb::Env& env() const { return options_.env == nullptr ? *rocksdb::Env::Default() : *options_.env; }
 
