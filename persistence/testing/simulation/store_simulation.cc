@@ -408,7 +408,14 @@ void StoreSimulation::OpenOwner(size_t index) {
   owner.unknown = AtomicWrite();
   const uint64_t incarnation = ++owner.incarnation;
   owner.writer = WriterId::Draw(random_);
-  if (owner.token.has_value() && random_.Bernoulli(0.7)) owner.token = ++next_token_[owner.id];
+  if (owner.token.has_value()) {
+    if (random_.Bernoulli(0.7)) {
+      owner.token = ++next_token_[owner.id];
+    } else {
+      // With the same token the writes of the former incarnation count, so they have to come first.
+      SubmitGathered();
+    }
+  }
   const uint64_t order = next_order_++;
   journal_oracle_.SubmitOpening(order, owner.id, owner.token);
   answers_.Await(absl::StrCat("opening of ", owner.id), journal_->OpenWriter(owner.id, owner.token),
