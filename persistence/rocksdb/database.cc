@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -165,6 +166,10 @@ bool IsBlank(rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>& h
   });
 }
 
+LogReading LogReadingOf(const Database::Options& options) {
+  return options.on_damaged_log == OnDamagedLog::kSkip ? LogReading::kGoodRecords : LogReading::kUpToDamage;
+}
+
 // The first log that is damaged and followed by good records, in it or in another.
 std::optional<size_t> FirstDamagedBeforeItsEnd(const std::vector<LogSurvey>& logs) {
   for (size_t i = 0; i < logs.size(); ++i) {
@@ -191,9 +196,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
 
 Database::Database(Options options)
     : options_(std::move(options)),
-      files_(std::make_shared<LogFiles>(env().GetFileSystem(), options_.on_damaged_log == OnDamagedLog::kSkip
-                                                                   ? LogReading::kGoodRecords
-                                                                   : LogReading::kUpToDamage)),
+      files_(std::make_shared<LogFiles>(env().GetFileSystem(), LogReadingOf(options_))),
       db_env_(files_->MakeEnv(env())),
       mark_(env(), options_.path) {}
 
@@ -421,14 +424,15 @@ absl::Status Database::CheckLogs(const std::vector<LogPosition>& mark, LogsNeede
 }
 
 uint64_t Database::FirstLogThatCounts(const std::vector<std::string>& existing) const {
-  uint64_t number = 0;
-  const rocksdb::Status looked = Look(options_.path, existing, db_env_.get(),
-                                      [&number](rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>&) {
-                                        if (!db.GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &number))
-                                          number = 0;
-                                      });
-  looked.PermitUncheckedError();  // then all count
-  return number;
+  // RocksDB reads no earlier one when it opens. Its property kMinLogNumberToKeep is no answer: an opening that finds
+  // nothing in the logs leaves it as it was, though no family needs them from then on.
+  const auto files = std::make_shared<LogFiles>(env().GetFileSystem(), LogReadingOf(options_));
+  const std::unique_ptr<rocksdb::Env> look_env = files->MakeEnv(env());
+  const rocksdb::Status looked =
+      Look(options_.path, existing, look_env.get(),
+           [](rocksdb::DB& /*db*/, const std::vector<rocksdb::ColumnFamilyHandle*>& /*handles*/) {});
+  if (!looked.ok()) return 0;  // then all count
+  return files->first_read().value_or(std::numeric_limits<uint64_t>::max());
 }
 
 absl::StatusOr<bool> Database::MakeFolder(rocksdb::Env& env) const {

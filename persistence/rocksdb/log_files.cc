@@ -104,6 +104,11 @@ std::vector<LogPosition> LogFiles::synced() const {
   return logs;
 }
 
+std::optional<uint64_t> LogFiles::first_read() const {
+  MutexLock lock(mutex_);
+  return first_read_;
+}
+
 void LogFiles::NoteSynced(const LogPosition& position) {
   MutexLock lock(mutex_);
   uint64_t& bytes = synced_[position.log];
@@ -118,6 +123,10 @@ IOStatus LogFiles::NewSequentialFile(const std::string& path, const rocksdb::Fil
   std::unique_ptr<rocksdb::FSSequentialFile> file;
   const IOStatus opened = target()->NewSequentialFile(path, options, &file, debug);
   if (!opened.ok()) return opened;
+  if (number.has_value()) {
+    MutexLock lock(mutex_);
+    first_read_ = std::min(first_read_.value_or(*number), *number);
+  }
   *result = is_manifest ? MakeManifestView(std::move(file)) : MakeLogView(reading_, *number, std::move(file));
   return opened;
 }
