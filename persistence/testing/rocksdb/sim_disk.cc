@@ -250,7 +250,7 @@ class SimDisk::Files final : public rocksdb::FileSystemWrapper, public std::enab
 
   static IOStatus Off() { return IOStatus::IOError("the power is off"); }
   static IOStatus Missing(const std::string& path) { return IOStatus::PathNotFound("No such file or directory", path); }
-  static IOStatus Full() { return IOStatus::NoSpace("No space left on device"); }
+  static IOStatus Full() { return IOStatus::IOError("No space left on device"); }
 
   void Say(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (listener_ != nullptr) listener_(what);
@@ -309,7 +309,8 @@ class SimDisk::Files final : public rocksdb::FileSystemWrapper, public std::enab
     if (!change.from.empty()) names.erase(change.from);
     if (change.file != nullptr) names[change.to] = change.file;
   }
-  void CrashFile(File& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `is_prefix`: what is not synced is only shorter.
+  void CrashFile(File& file, bool is_prefix) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   Random fault_random_ ABSL_GUARDED_BY(mutex_);
@@ -638,7 +639,7 @@ IOStatus SimDisk::Files::SyncFolder(const std::string& path) {
   return IOStatus::OK();
 }
 
-void SimDisk::Files::CrashFile(File& file) {
+void SimDisk::Files::CrashFile(File& file, bool is_prefix) {
   if (file.before.has_value()) {
     std::string mixed = *file.before;
     mixed.resize(file.bytes.size(), '\0');
@@ -655,7 +656,7 @@ void SimDisk::Files::CrashFile(File& file) {
     const uint64_t how = crash_random_.Uniform(4);
     const size_t kept = how == 0 ? 0 : how == 1 ? unsynced : crash_random_.Uniform(unsynced + 1);
     file.bytes.resize(file.synced + kept);
-    if (kept > 0 && crash_random_.Bernoulli(0.3)) {
+    if (!is_prefix && kept > 0 && crash_random_.Bernoulli(0.3)) {
       // The last bytes are something else.
       const bool is_zero = crash_random_.Bernoulli(0.5);
       const size_t torn = 1 + crash_random_.Uniform(std::min(kept, kSectorBytes));
@@ -663,7 +664,7 @@ void SimDisk::Files::CrashFile(File& file) {
         file.bytes[i] = is_zero ? '\0' : static_cast<char>(crash_random_.Next());
       }
     }
-    if (kept > 2 * kSectorBytes && crash_random_.Bernoulli(0.3)) {
+    if (!is_prefix && kept > 2 * kSectorBytes && crash_random_.Bernoulli(0.3)) {
       // Sectors that the disk has not written, although it has written later ones.
       size_t at = file.synced + crash_random_.Uniform(kept);
       at = std::max(file.synced, at / kSectorBytes * kSectorBytes);
@@ -692,7 +693,7 @@ void SimDisk::Files::PowerOn() {
     if (!crashed.insert(file.get()).second) continue;
     const size_t before = file->bytes.size();
     const size_t synced = file->synced;
-    CrashFile(*file);
+    CrashFile(*file, /*is_prefix=*/path.find("/MANIFEST-") != std::string::npos);
     if (synced < before)
       Say(absl::StrCat("after the crash: ", path, " has ", file->bytes.size(), " of ", before, " bytes; synced were ",
                        synced));

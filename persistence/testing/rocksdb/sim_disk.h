@@ -3,6 +3,7 @@
 //
 // Crash. A file keeps all that was synced and a random part of the rest. The end of that part may
 // be zeros or garbage, and sectors before its end may be zeros, since disks write in any order.
+// A list of files (MANIFEST) is only shorter: RocksDB refuses one that ends with anything else.
 // Each sector that was written in place is either old or new. Names that were made, changed or
 // deleted since the last sync of the folder last up to a random one of them.
 //
@@ -11,7 +12,8 @@
 //
 // Faults. A sync may fail: then nothing is synced, and the disk may also forget the bytes, so that
 // no later sync makes them last (fsyncgate). An append may fail with a part of the bytes written.
-// A rename, or the making of a file, may fail. On a full disk nothing grows.
+// A rename, or the making of a file, may fail. On a full disk nothing grows: a plain error says so,
+// since RocksDB answers its own kind of error for a full disk with a thread that tries again.
 //
 // Jobs. RocksDB's background jobs run when RunJobs is called and on that thread. So a run on a
 // toolbox without threads repeats exactly. A call of RocksDB that waits for a job would never end:

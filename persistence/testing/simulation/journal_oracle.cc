@@ -76,7 +76,7 @@ void JournalOracle::OnOpened(uint64_t order, const absl::StatusOr<WriterOpened>&
             absl::StrCat("#", order, " ",
                          answer.ok() ? absl::StrCat("opened epoch ", answer->epoch, ", highest ",
                                                     answer->highest_sequence_nr, ", deleted to ", answer->deleted_to)
-                                     : answer.status().ToString()));
+                                     : StatusText(answer.status())));
   if (!answer.ok()) {
     if (HadNoEffect(answer.status())) {
       state.claims.Withdraw(order);
@@ -126,7 +126,7 @@ void JournalOracle::OnWritten(uint64_t order, const absl::Status& answer, bool i
     log_.Note(id, absl::StrCat("#", order, " not heard"));
     return;
   }
-  log_.Note(id, absl::StrCat("#", order, " ", answer.ok() ? "stored" : answer.ToString()));
+  log_.Note(id, absl::StrCat("#", order, " ", answer.ok() ? "stored" : StatusText(answer)));
   const Write submitted = *found;
   const AtomicWrite& write = submitted.write;
   // Nothing is known: it may be there or not.
@@ -148,7 +148,7 @@ void JournalOracle::OnWritten(uint64_t order, const absl::Status& answer, bool i
   } else if (IsKind(answer, JournalErrorKind::kTooLarge)) {
     if (!IsTooLarge(write)) log_.Violate(id, absl::StrCat("write ", RangeOf(write), " is refused as too large"));
   } else if (!IsKind(answer, JournalErrorKind::kSequenceMismatch) || !submitted.is_resend) {
-    log_.Violate(id, absl::StrCat("write ", RangeOf(write), " is refused: ", answer.ToString()));
+    log_.Violate(id, absl::StrCat("write ", RangeOf(write), " is refused: ", StatusText(answer)));
   }
 }
 
@@ -160,7 +160,7 @@ void JournalOracle::OnDeleted(uint64_t order, const absl::Status& answer, bool h
                                   [order](const Deletion& deletion) { return deletion.order == order; });
   found->is_answered = true;
   if (!heard) return;
-  log_.Note(id, absl::StrCat("#", order, " ", answer.ok() ? "deleted" : answer.ToString()));
+  log_.Note(id, absl::StrCat("#", order, " ", answer.ok() ? "deleted" : StatusText(answer)));
   const Deletion deletion = *found;
   const bool is_fenced = IsKind(answer, JournalErrorKind::kFenced);
   if (!answer.ok() && !is_fenced && !HadNoEffect(answer)) return;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,7 +15,6 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr size_t kMaxViolations = 10;
-constexpr size_t kLastLines = 60;
 constexpr size_t kLinesOfId = 200;
 
 uint64_t HashOf(uint64_t hash, std::string_view text) {
@@ -42,7 +42,7 @@ void SimLog::Violate(std::string_view id, std::string_view what) {
   }
 }
 
-std::string SimLog::Report() const {
+std::string SimLog::Report(size_t last_lines) const {
   MutexLock lock(mutex_);
   std::string report;
   for (const std::string& violation : violations_) absl::StrAppend(&report, "  ", violation, "\n");
@@ -65,8 +65,24 @@ std::string SimLog::Report() const {
     }
   }
   absl::StrAppend(&report, "the last lines:\n");
-  for (size_t i = end > kLastLines ? end - kLastLines : 0; i < end; ++i) print(i);
+  for (size_t i = end > last_lines ? end - last_lines : 0; i < end; ++i) print(i);
   return report;
+}
+
+std::string SimLog::FirstDifference(const SimLog& other) const {
+  const auto copy = [](const SimLog& log) {
+    MutexLock lock(log.mutex_);
+    return log.lines_;
+  };
+  const std::vector<Line> lines = copy(*this);
+  const std::vector<Line> others = copy(other);
+  const auto text = [](const std::vector<Line>& of, size_t i) { return i < of.size() ? of[i].ToString() : "the end"; };
+  for (size_t i = 0; i < std::max(lines.size(), others.size()); ++i) {
+    if (text(lines, i) != text(others, i)) {
+      return absl::StrCat("line ", i, ": ", text(lines, i), "\nhere is ", text(others, i));
+    }
+  }
+  return "no difference";
 }
 
 }  // namespace fraktor::inline v0

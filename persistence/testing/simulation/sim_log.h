@@ -11,10 +11,17 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
+
+// Equal for equal runs: absl::Status::ToString gives the payloads in any order.
+inline std::string StatusText(const absl::Status& status) {
+  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", std::string(status.message()));
+}
 
 class SimLog {
  public:
@@ -25,8 +32,10 @@ class SimLog {
 
   bool has_violations() const { return !violations_.empty(); }
   const std::vector<std::string>& violations() const { return violations_; }
-  // The first violations, the lines about the id of the first one, and the last lines before it.
-  std::string Report() const;
+  // The first violations, the lines about the id of the first one, and so many last lines before it.
+  std::string Report(size_t last_lines = 60) const;
+  // The first line in which the logs differ, from both.
+  std::string FirstDifference(const SimLog& other) const;
   // Equal for equal runs.
   uint64_t digest() const {
     MutexLock lock(mutex_);
@@ -37,6 +46,7 @@ class SimLog {
   struct Line {
     std::string id;
     std::string what;
+    std::string ToString() const { return id.empty() ? what : id + ": " + what; }
   };
 
   mutable Mutex mutex_;

@@ -52,7 +52,7 @@ bool SnapshotOracle::Judge(uint64_t order, const std::string& id, Id& state, uin
   log_.Note(id, absl::StrCat("snapshots #", order, " ",
                              !heard        ? "not heard"
                              : answer.ok() ? "done"
-                                           : answer.ToString()));
+                                           : StatusText(answer)));
   if (!heard) return false;
   const auto kind = ErrorKindOf<JournalErrorKind>(answer);
   if (answer.ok()) {

@@ -41,7 +41,7 @@ void StateOracle::SubmitChange(uint64_t order, const StoredState& change, uint64
 bool StateOracle::Judge(uint64_t order, const std::string& id, Id& state, uint64_t token, const absl::Status& answer,
                         bool heard, bool& is_gone) {
   is_gone = false;
-  log_.Note(id, absl::StrCat("state #", order, " ", !heard ? "not heard" : answer.ok() ? "done" : answer.ToString()));
+  log_.Note(id, absl::StrCat("state #", order, " ", !heard ? "not heard" : answer.ok() ? "done" : StatusText(answer)));
   if (!heard) return false;
   const auto kind = ErrorKindOf<JournalErrorKind>(answer);
   if (answer.ok()) {
@@ -81,7 +81,7 @@ void StateOracle::OnChanged(uint64_t order, const absl::Status& answer, bool hea
   const uint64_t revision = change.state.state.revision;
   if (heard && ErrorKindOf<JournalErrorKind>(answer) == JournalErrorKind::kSequenceMismatch) {
     // Its token counts all the same.
-    log_.Note(id, absl::StrCat("state #", order, " ", answer.ToString()));
+    log_.Note(id, absl::StrCat("state #", order, " ", StatusText(answer)));
     settled_before_ = std::max(settled_before_, order);
     state.changes.erase(order);
     bool has_reason = state.last.has_value() && state.last->state.revision >= revision;

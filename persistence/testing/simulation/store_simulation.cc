@@ -128,7 +128,7 @@ std::string StoreSimulation::Summary() const {
 
 bool StoreSimulation::TryToOpenStores() {
   const auto note = [this](const char* what, const absl::Status& status) {
-    if (!status.ok()) log_.Note(absl::StrCat("cannot open the ", what, ": ", status.ToString()));
+    if (!status.ok()) log_.Note(absl::StrCat("cannot open the ", what, ": ", StatusText(status)));
     return status.ok();
   };
   absl::StatusOr<std::unique_ptr<RocksDbJournal>> journal = RocksDbJournal::Open(*toolbox_, journal_options_);
@@ -199,7 +199,7 @@ void StoreSimulation::Pump() {
   const absl::Status pumped = toolbox_->RunUntil(is_done, kPatience);
   if (!pumped.ok() && !disk_.is_off()) {
     log_.Violate({}, absl::StrCat(answers_.size(), " requests are never answered; the first: ", answers_.first(), "; ",
-                                  pumped.ToString()));
+                                  StatusText(pumped)));
   }
 }
 
@@ -235,7 +235,7 @@ void StoreSimulation::RecoverFromCrash() {
 
 void StoreSimulation::AuditId(const std::string& id) {
   const auto check = [&](const absl::Status& status, const char* what) {
-    if (!status.ok()) log_.Violate(id, absl::StrCat("an audit cannot read ", what, ": ", status.ToString()));
+    if (!status.ok()) log_.Violate(id, absl::StrCat("an audit cannot read ", what, ": ", StatusText(status)));
     return status.ok();
   };
   JournalOracle::Found found;
@@ -289,7 +289,7 @@ void StoreSimulation::AuditTags() {
     while (true) {
       const absl::StatusOr<EventBatch> batch = Answer(journal_->EventsByTag(page));
       if (!batch.ok()) {
-        log_.Violate({}, absl::StrCat("an audit cannot read ", page.tag, ": ", batch.status().ToString()));
+        log_.Violate({}, absl::StrCat("an audit cannot read ", page.tag, ": ", StatusText(batch.status())));
         return;
       }
       for (const StoredEvent& event : *batch) {
@@ -310,7 +310,7 @@ void StoreSimulation::AuditIds() {
   while (true) {
     const absl::StatusOr<IdBatch> batch = Answer(journal_->PersistenceIds(page));
     if (!batch.ok()) {
-      log_.Violate({}, absl::StrCat("an audit cannot read the ids: ", batch.status().ToString()));
+      log_.Violate({}, absl::StrCat("an audit cannot read the ids: ", StatusText(batch.status())));
       return;
     }
     found.insert(found.end(), batch->ids.begin(), batch->ids.end());

@@ -2,7 +2,8 @@
 // id.
 //
 // FRAKTOR_SIM_SEED runs one seed alone; FRAKTOR_SIM_FIRST_SEED and FRAKTOR_SIM_SEEDS choose a
-// range. FRAKTOR_SIM_CRASH, with a seed, crashes at that point alone.
+// range. FRAKTOR_SIM_CRASH, with a seed, crashes at that point alone. FRAKTOR_SIM_LINES says how
+// many of the last lines a failing seed prints.
 #include "fraktor/persistence/testing/simulation/store_simulation.h"
 
 #include <algorithm>
@@ -21,9 +22,11 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kSeeds = 20;
 constexpr uint64_t kEnumeratedSeeds = 1;
+constexpr uint64_t kRepeatedSeeds = 2;
 #else
 constexpr uint64_t kSeeds = 200;
 constexpr uint64_t kEnumeratedSeeds = 4;
+constexpr uint64_t kRepeatedSeeds = 5;
 #endif
 
 uint64_t FromEnvironment(const char* name, uint64_t fallback) {
@@ -50,8 +53,9 @@ std::string RepeatLine(const std::string& variables) {
 
 // A failing seed says what was wrong, what happened around it, and how to repeat it.
 void Check(const StoreSimulation& simulation, const std::string& variables) {
-  EXPECT_FALSE(simulation.log().has_violations()) << simulation.log().Report() << simulation.Summary() << "\n"
-                                                  << RepeatLine(variables);
+  EXPECT_FALSE(simulation.log().has_violations())
+      << simulation.log().Report(FromEnvironment("FRAKTOR_SIM_LINES", 60)) << simulation.Summary() << "\n"
+      << RepeatLine(variables);
 }
 
 TEST(StoreSimulation, KeepsWhatItHasAcknowledged) {
@@ -67,7 +71,8 @@ TEST(StoreSimulation, KeepsWhatItHasAcknowledged) {
     if (seeds.count == 1) std::cout << simulation.Summary() << "\n";
   }
   std::cout << seeds.count << " seeds: " << acknowledged << " acknowledged, " << crashes << " crashes\n";
-  EXPECT_GT(acknowledged, 0u);
+  // One seed alone may crash before anything is.
+  EXPECT_TRUE(acknowledged > 0 || seeds.count == 1);
 }
 
 // Short scenarios, which crash at each point of the disk in turn.
@@ -94,13 +99,15 @@ TEST(StoreSimulation, SurvivesACrashAtEachPoint) {
 
 // A failing seed can be repeated: the same seed does the same.
 TEST(StoreSimulation, RepeatsASeed) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  const Seeds seeds = SeedsOf(kRepeatedSeeds);
+  for (uint64_t seed = seeds.first; seed < seeds.first + std::min(seeds.count, kRepeatedSeeds); ++seed) {
     StoreSimulation first(StoreSimulationOptions::Draw(seed));
     StoreSimulation second(StoreSimulationOptions::Draw(seed));
     first.Run();
     second.Run();
     EXPECT_EQ(first.log().digest(), second.log().digest())
-        << "seed " << seed << ": " << first.Summary() << "; " << second.Summary();
+        << "seed " << seed << ": " << first.Summary() << "; " << second.Summary() << "\n"
+        << first.log().FirstDifference(second.log());
   }
 }
 
