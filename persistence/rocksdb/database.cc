@@ -424,8 +424,9 @@ absl::Status Database::CheckLogs(const std::vector<LogPosition>& mark, LogsNeede
 }
 
 uint64_t Database::FirstLogThatCounts(const std::vector<std::string>& existing) const {
-  // RocksDB reads no earlier one when it opens. Its property kMinLogNumberToKeep is no answer: an opening that finds
-  // nothing in the logs leaves it as it was, though no family needs them from then on.
+  // RocksDB reads no earlier one when it opens. Its property kMinLogNumberToKeep is no answer: an
+  // opening that finds nothing in the logs leaves it as it was, though no family needs them from
+  // then on.
   const auto files = std::make_shared<LogFiles>(env().GetFileSystem(), LogReadingOf(options_));
   const std::unique_ptr<rocksdb::Env> look_env = files->MakeEnv(env());
   const rocksdb::Status looked =

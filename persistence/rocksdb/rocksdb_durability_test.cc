@@ -630,7 +630,8 @@ TEST_F(DamagedLog, OpensWithoutAnAcknowledgedEndIfItIsAskedToAndGoesOn) {
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(OpenCopy().status()), JournalErrorKind::kCorrupt);
 }
 
-// A crash tears the first record of a new journal. The next opening drops it, and the later log is the one that counts.
+// A crash tears the first record of a new journal. The next opening drops it, and the later log is
+// the one that counts.
 TEST_F(DamagedLog, CountsNoMoreAfterAnOpeningThatFoundNothingInIt) {
   for (const uintmax_t bytes : {1, 7, 19}) {
     SCOPED_TRACE(bytes);

@@ -40,7 +40,7 @@ constexpr size_t kSectorBytes = 512;
 // The year 2100: a thread of RocksDB that waits for a moment of this clock waits until it is
 // called.
 constexpr uint64_t kFirstMicros = uint64_t{4'102'444'800} * 1'000'000;
-constexpr int kMaxJobs = 64;
+constexpr int kMaxJobs = 8;
 constexpr uint64_t kFreeBytes = uint64_t{1} << 40;
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }

@@ -32,7 +32,8 @@ class SimLog {
 
   bool has_violations() const { return !violations_.empty(); }
   const std::vector<std::string>& violations() const { return violations_; }
-  // The first violations, the lines about the id of the first one, and so many last lines before it.
+  // The first violations, the lines about the id of the first one, and so many last lines before
+  // it.
   std::string Report(size_t last_lines = 60) const;
   // The first line in which the logs differ, from both.
   std::string FirstDifference(const SimLog& other) const;

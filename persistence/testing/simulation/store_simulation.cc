@@ -83,15 +83,18 @@ StoreSimulation::StoreSimulation(const StoreSimulationOptions& options)
   const auto one_of = [this](std::initializer_list<size_t> choices) {
     return *(choices.begin() + static_cast<std::ptrdiff_t>(random_.Uniform(choices.size())));
   };
+  // Small groups and logs of many ids take long, and show no more than those of few.
+  const bool has_many = options.ids >= 100;
   journal_options_ = {.path = "/journal",
                       .on_warning = warn,
-                      .max_commit_bytes = one_of({300, 4000, size_t{4} << 20}),
+                      .max_commit_bytes = one_of({has_many ? size_t{40'000} : 300, 4000, size_t{4} << 20}),
                       .reader_threads = static_cast<int>(1 + random_.Uniform(3)),
                       .max_cached_ids = one_of({1, 5, 100, 65'536}),
                       .block_cache_bytes = size_t{1} << 20,
                       // The sizes of logs, not those of tables in memory, say when these become
                       // files: RocksDB draws a part of the latter by chance.
-                      .max_log_bytes = one_of({1000, 20'000, size_t{1} << 20}),
+                      .max_log_bytes = one_of(
+                          {has_many ? size_t{200'000} : 1000, has_many ? size_t{100'000} : 20'000, size_t{1} << 20}),
                       .env = disk_.env()};
   journal_options_.limits.max_event_bytes = kMaxPayload + 100;
   snapshot_options_ = {.path = "/snapshots",

@@ -20,13 +20,13 @@ namespace fraktor {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kSeeds = 20;
+constexpr uint64_t kSeeds = 5;
 constexpr uint64_t kEnumeratedSeeds = 1;
 constexpr uint64_t kRepeatedSeeds = 2;
 #else
-constexpr uint64_t kSeeds = 200;
-constexpr uint64_t kEnumeratedSeeds = 4;
-constexpr uint64_t kRepeatedSeeds = 5;
+constexpr uint64_t kSeeds = 20;
+constexpr uint64_t kEnumeratedSeeds = 1;
+constexpr uint64_t kRepeatedSeeds = 3;
 #endif
 
 uint64_t FromEnvironment(const char* name, uint64_t fallback) {
