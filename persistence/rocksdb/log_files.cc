@@ -42,10 +42,10 @@ class EnvOfFiles final : public rocksdb::EnvWrapper {
   }
 };
 
-// RocksDB answers its own error of a full disk with a thread that goes on behind the torn end of the
-// log as soon as there is room: families become files one by one then. A crash meanwhile leaves some
-// that are ahead of that log, and RocksDB refuses to open them. After any other error it waits until
-// the database is opened again.
+// RocksDB answers its own error of a full disk with a thread. As soon as there is room it goes on
+// behind the torn end of the log: families become files one by one then. A crash meanwhile leaves
+// some that are ahead of that log, and RocksDB refuses to open them. After any other error it waits
+// until the database is opened again.
 IOStatus AsPlainError(const IOStatus& status) {
   if (!status.IsNoSpace()) return status;
   const char* const what = status.getState();
