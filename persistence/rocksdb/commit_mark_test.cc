@@ -136,5 +136,19 @@ TEST(LogFiles, KnowTheLogsThatAreSyncedAndNotDeleted) {
   EXPECT_EQ(files->synced(), (Logs{{.log = 9, .bytes = 3}}));
 }
 
+// RocksDB would go on by itself after its own error of a full disk.
+TEST(LogFiles, HaveAPlainErrorForAFullDisk) {
+  const TemporaryFolder folder;
+  ForgetfulDisk disk;
+  const auto files = std::make_shared<LogFiles>(disk.env()->GetFileSystem(), LogReading::kUpToDamage);
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  ASSERT_TRUE(files->NewWritableFile(folder.path("000007.log"), rocksdb::FileOptions(), &file, /*dbg=*/nullptr).ok());
+  disk.SetFull(true);
+  const rocksdb::IOStatus status = file->Append("abc", rocksdb::IOOptions(), /*dbg=*/nullptr);
+  EXPECT_TRUE(status.IsIOError()) << status.ToString();
+  EXPECT_FALSE(status.IsNoSpace()) << status.ToString();
+  EXPECT_NE(status.ToString().find("No space left"), std::string::npos) << status.ToString();
+}
+
 }  // namespace
 }  // namespace fraktor

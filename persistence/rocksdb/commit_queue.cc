@@ -14,6 +14,7 @@
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/insert_hints.h"
+#include "fraktor/persistence/rocksdb/mutation.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -132,6 +133,7 @@ ToolboxWorker::Progress CommitQueue::RunGroup() {
     group_.push_back(std::move(taken_.front()));
     taken_.pop_front();
   }
+  if (IsMutated("answer_before_commit")) Complete(usable);
   const absl::Status committed = usable.ok() ? Commit(batch_) : usable;
   if (is_cut && !committed.ok()) {
     // A part of it was in the batch.
@@ -146,12 +148,16 @@ ToolboxWorker::Progress CommitQueue::RunGroup() {
     statistics_.operations += made.operations;
     statistics_.events += made.events;
   }
+  Complete(committed);
+  return ToolboxWorker::Progress::kBusy;
+}
+
+void CommitQueue::Complete(const absl::Status& committed) {
   for (std::unique_ptr<Operation>& operation : group_) {
     operation->Complete(committed);
     operation.reset();
   }
   group_.clear();
-  return ToolboxWorker::Progress::kBusy;
 }
 
 absl::Status CommitQueue::GoOn() {

@@ -107,6 +107,8 @@ class CommitQueue {
 
   void Push(std::unique_ptr<Operation> operation, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ToolboxWorker::Progress RunGroup();
+  // Answers all operations of the group.
+  void Complete(const absl::Status& committed);
   absl::Status Commit(rocksdb::WriteBatch& batch);
   absl::Status GoOn();
 

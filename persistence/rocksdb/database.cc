@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@
 #include "fraktor/persistence/rocksdb/log_files.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
 #include "fraktor/persistence/rocksdb/log_view.h"
+#include "fraktor/persistence/rocksdb/mutation.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/persistence/rocksdb/store_folder.h"
@@ -164,6 +166,10 @@ bool IsBlank(rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>& h
   });
 }
 
+LogReading LogReadingOf(const Database::Options& options) {
+  return options.on_damaged_log == OnDamagedLog::kSkip ? LogReading::kGoodRecords : LogReading::kUpToDamage;
+}
+
 // The first log that is damaged and followed by good records, in it or in another.
 std::optional<size_t> FirstDamagedBeforeItsEnd(const std::vector<LogSurvey>& logs) {
   for (size_t i = 0; i < logs.size(); ++i) {
@@ -190,9 +196,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
 
 Database::Database(Options options)
     : options_(std::move(options)),
-      files_(std::make_shared<LogFiles>(env().GetFileSystem(), options_.on_damaged_log == OnDamagedLog::kSkip
-                                                                   ? LogReading::kGoodRecords
-                                                                   : LogReading::kUpToDamage)),
+      files_(std::make_shared<LogFiles>(env().GetFileSystem(), LogReadingOf(options_))),
       db_env_(files_->MakeEnv(env())),
       mark_(env(), options_.path) {}
 
@@ -420,14 +424,16 @@ absl::Status Database::CheckLogs(const std::vector<LogPosition>& mark, LogsNeede
 }
 
 uint64_t Database::FirstLogThatCounts(const std::vector<std::string>& existing) const {
-  uint64_t number = 0;
-  const rocksdb::Status looked = Look(options_.path, existing, db_env_.get(),
-                                      [&number](rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>&) {
-                                        if (!db.GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &number))
-                                          number = 0;
-                                      });
-  looked.PermitUncheckedError();  // then all count
-  return number;
+  // RocksDB reads no earlier one when it opens. Its property kMinLogNumberToKeep is no answer: an
+  // opening that finds nothing in the logs leaves it as it was, though no family needs them from
+  // then on.
+  const auto files = std::make_shared<LogFiles>(env().GetFileSystem(), LogReadingOf(options_));
+  const std::unique_ptr<rocksdb::Env> look_env = files->MakeEnv(env());
+  const rocksdb::Status looked =
+      Look(options_.path, existing, look_env.get(),
+           [](rocksdb::DB& /*db*/, const std::vector<rocksdb::ColumnFamilyHandle*>& /*handles*/) {});
+  if (!looked.ok()) return 0;  // then all count
+  return files->first_read().value_or(std::numeric_limits<uint64_t>::max());
 }
 
 absl::StatusOr<bool> Database::MakeFolder(rocksdb::Env& env) const {
@@ -560,11 +566,15 @@ void Database::PutPartner(std::string_view role, std::string_view id, rocksdb::W
 
 absl::Status Database::Commit(bool sync, rocksdb::WriteBatch& batch) {
   rocksdb::WriteOptions write;
-  write.sync = sync;
+  write.sync = sync && !IsMutated("skip_sync");
   const absl::Status written = ToStatus(db_->Write(write, &batch), "write");
   has_failed_ = has_failed_ || !written.ok();
-  if (written.ok() && sync) mark_.Write(files_->synced());
+  if (written.ok() && sync) WriteMark();
   return written;
+}
+
+void Database::WriteMark() {
+  if (!IsMutated("forget_commit_mark")) mark_.Write(files_->synced());
 }
 
 void Database::PutOpenCount(uint64_t count, rocksdb::WriteBatch& batch) {
@@ -584,7 +594,7 @@ absl::Status Database::LetGo() {
   if (!options_.read_only && !has_failed_) synced = db_->SyncWAL();
   if (synced.IsNotSupported()) synced = rocksdb::Status::OK();  // files in memory
   if (!options_.read_only) {
-    if (!has_failed_ && synced.ok()) mark_.Write(files_->synced());
+    if (!has_failed_ && synced.ok()) WriteMark();
     mark_.Close();
   }
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {

@@ -148,7 +148,8 @@ class Database {
   absl::Status CheckLogs(const std::vector<LogPosition>& mark, LogsNeeded needed,
                          const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
                          RocksDbOpenReport& found) const;
-  // Logs of lower numbers are waste that was not taken away. 0 if nobody knows.
+  // Logs of lower numbers are waste that was not taken away: what was in them is in tables, or an
+  // earlier opening has dropped it. 0 if nobody knows.
   uint64_t FirstLogThatCounts(const std::vector<std::string>& existing) const;
   // Of the folder only; what is above it is somebody else's. Whether it was not there.
   absl::StatusOr<bool> MakeFolder(rocksdb::Env& env) const;
@@ -162,6 +163,8 @@ class Database {
   // For opening it, when the logs become other files.
   absl::Status CheckRoom(const std::vector<LogSurvey>& logs) const;
   absl::Status LetGo();
+  // Notes beside the database how far its logs are synced.
+  void WriteMark();
   void Warn() const;
   rocksdb::Env& env() const { return options_.env == nullptr ? *rocksdb::Env::Default() : *options_.env; }
 

@@ -42,6 +42,16 @@ class EnvOfFiles final : public rocksdb::EnvWrapper {
   }
 };
 
+// RocksDB answers its own error of a full disk with a thread. As soon as there is room it goes on
+// behind the torn end of the log: families become files one by one then. A crash meanwhile leaves
+// some that are ahead of that log, and RocksDB refuses to open them. After any other error it waits
+// until the database is opened again.
+IOStatus AsPlainError(const IOStatus& status) {
+  if (!status.IsNoSpace()) return status;
+  const char* const what = status.getState();
+  return IOStatus::IOError("No space left on device", what == nullptr ? "" : what);
+}
+
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -63,26 +73,26 @@ class LogFiles::WatchedLog final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, IODebugContext* debug) override {
     const IOStatus status = target()->Append(data, options, debug);
     if (status.ok()) bytes_ += data.size();
-    return status;
+    return AsPlainError(status);
   }
   IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo& info,
                   IODebugContext* debug) override {
     const IOStatus status = target()->Append(data, options, info, debug);
     if (status.ok()) bytes_ += data.size();
-    return status;
+    return AsPlainError(status);
   }
   IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
     // Bytes that are appended meanwhile may not be synced.
     const LogPosition position{.log = number_, .bytes = bytes_};
     const IOStatus status = target()->Sync(options, debug);
     if (status.ok()) files_->NoteSynced(position);
-    return status;
+    return AsPlainError(status);
   }
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     const LogPosition position{.log = number_, .bytes = bytes_};
     const IOStatus status = target()->Fsync(options, debug);
     if (status.ok()) files_->NoteSynced(position);
-    return status;
+    return AsPlainError(status);
   }
 
  private:
@@ -104,6 +114,11 @@ std::vector<LogPosition> LogFiles::synced() const {
   return logs;
 }
 
+std::optional<uint64_t> LogFiles::first_read() const {
+  MutexLock lock(mutex_);
+  return first_read_;
+}
+
 void LogFiles::NoteSynced(const LogPosition& position) {
   MutexLock lock(mutex_);
   uint64_t& bytes = synced_[position.log];
@@ -118,6 +133,10 @@ IOStatus LogFiles::NewSequentialFile(const std::string& path, const rocksdb::Fil
   std::unique_ptr<rocksdb::FSSequentialFile> file;
   const IOStatus opened = target()->NewSequentialFile(path, options, &file, debug);
   if (!opened.ok()) return opened;
+  if (number.has_value()) {
+    MutexLock lock(mutex_);
+    first_read_ = std::min(first_read_.value_or(*number), *number);
+  }
   *result = is_manifest ? MakeManifestView(std::move(file)) : MakeLogView(reading_, *number, std::move(file));
   return opened;
 }

@@ -40,6 +40,9 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
   // numbers.
   std::vector<LogPosition> synced() const;
 
+  // The lowest number of a log that was opened for reading. None if none was.
+  std::optional<uint64_t> first_read() const;
+
   const char* Name() const override { return "fraktor::LogFiles"; }
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSSequentialFile>* result,
@@ -59,6 +62,7 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
   mutable Mutex mutex_;
   // Bytes by the number of the log.
   std::map<uint64_t, uint64_t> synced_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint64_t> first_read_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

@@ -630,6 +630,23 @@ TEST_F(DamagedLog, OpensWithoutAnAcknowledgedEndIfItIsAskedToAndGoesOn) {
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(OpenCopy().status()), JournalErrorKind::kCorrupt);
 }
 
+// A crash tears the first record of a new journal. The next opening drops it, and the later log is
+// the one that counts.
+TEST_F(DamagedLog, CountsNoMoreAfterAnOpeningThatFoundNothingInIt) {
+  for (const uintmax_t bytes : {1, 7, 19}) {
+    SCOPED_TRACE(bytes);
+    std::filesystem::resize_file(FreshLog(), bytes);
+    std::filesystem::remove(folder_.path("copy") + "/" + CommitMark::kFileName);
+    for (uint64_t events = 0; events < 3; ++events) {
+      const auto opened = OpenCopy();
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      EXPECT_EQ(Events(**opened), events);
+      EXPECT_EQ(warnings_.empty(), events > 0);
+      EXPECT_TRUE((*opened)->Write(WriteOf("a", events + 1, 0)).Wait()->empty());
+    }
+  }
+}
+
 // Older versions wrote no mark, and backups made by RocksDB have none.
 TEST_F(DamagedLog, IsOpenedWithoutAMark) {
   const std::string log = FreshLog();

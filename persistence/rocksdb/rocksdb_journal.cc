@@ -41,6 +41,7 @@
 #include "fraktor/persistence/rocksdb/id_cache.h"
 #include "fraktor/persistence/rocksdb/insert_hints.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
+#include "fraktor/persistence/rocksdb/mutation.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/pages_ahead.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
@@ -231,7 +232,10 @@ class RocksDbJournal::Core {
   // Every Prepare calls this first. An empty batch is a new group: all that the cache has is in the
   // database, so the cache may evict.
   void BeginPrepare(const rocksdb::WriteBatch& batch) {
-    if (batch.Count() > 0) return;
+    if (batch.Count() > 0) {
+      if (IsMutated("evict_dirty_id")) cache_.Clear();
+      return;
+    }
     ++group_;
     cache_.Trim();
   }
@@ -395,6 +399,7 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
                                   "\" and ", writes_.size() - 1, " further atomic writes")));
     } else {
       PublishUpTo(writes_.size());
+      if (IsMutated("lose_answer") && writes_.size() > 1) promise_ = Promise<WriteResults>();
       promise_.Set(std::move(results_));
     }
     core_.engine_->Leave();
@@ -469,7 +474,7 @@ class RocksDbJournal::Core::DeleteOperation final : public CommitQueue::Operatio
       return Outcome::kReady;
     }
     CachedId& id = **found;
-    result_ = CheckDeletion(id.state, persistence_id_, epoch_);
+    if (!IsMutated("deletion_without_epoch")) result_ = CheckDeletion(id.state, persistence_id_, epoch_);
     if (!result_.ok()) return Outcome::kReady;
     // Events with tags are read before they go, so they have to be there.
     if (id.has_tags && id.changed_in == core_.group_) return Outcome::kCommitFirst;
@@ -534,9 +539,12 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                          .max_commit_bytes = options.max_commit_bytes,
                          .reader_threads = options.reader_threads,
                          .hints = hints,
-                         .on_failure = [core = core.get()] { core->cache_.Clear(); },
+                         .on_failure =
+                             [core = core.get()] {
+                               if (!IsMutated("keep_cache_after_failure")) core->cache_.Clear();
+                             },
                          .on_close = [core = core.get()] { core->board_.Close(core->engine_->ClosedStatus()); }}));
-  core->open_count_ = core->engine_->report().open_count;
+  core->open_count_ = IsMutated("reuse_offsets") ? 1 : core->engine_->report().open_count;
   core->next_offset_ = core->open_count_ << 40 | 1;
   if (!options.read_only) FRAKTOR_RETURN_IF_ERROR(core->GoOnPurging());
   return core;
@@ -575,7 +583,7 @@ Future<void> RocksDbJournal::Core::DeleteTo(std::string persistence_id, uint64_t
 absl::StatusOr<CachedId*> RocksDbJournal::Core::Load(const std::string& persistence_id) {
   if (CachedId* const cached = cache_.Find(persistence_id)) return cached;
   FRAKTOR_ASSIGN_OR_RETURN(CachedId id, ReadId(persistence_id));
-  if (id.is_known) {
+  if (id.is_known && !IsMutated("reuse_number")) {
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t last, LastStored(persistence_id));
     id.state.highest_sequence_nr = std::max(id.state.highest_sequence_nr, last);
   }
@@ -644,6 +652,7 @@ CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicW
   uint64_t offset = first_offset == 0 ? next_offset_ : first_offset;
   placed.first_offset = offset;
   for (const PersistentRepr& event : write.events()) {
+    if (IsMutated("half_atomic_write") && event.sequence_nr > write.lowest_sequence_nr()) break;
     key_.resize(prefix_size);
     AppendSorted64(key_, event.sequence_nr);
     const size_t bytes = EventRecordBytes(event);
@@ -672,7 +681,7 @@ absl::StatusOr<bool> RocksDbJournal::Core::IsStored(const CachedId& id, const At
     }
     record_.clear();
     AppendEventBody(event, record_);
-    if (BodyOfRecord(stored) != record_) return false;
+    if (BodyOfRecord(stored) != record_ && !IsMutated("accept_other_event")) return false;
   }
   return true;
 }
@@ -874,7 +883,8 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& pa
   batch.Finish(page.from_sequence_nr, true);
   FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(page.persistence_id));
   deleted_to = id.state.deleted_to;
-  const uint64_t from = std::max(page.from_sequence_nr, id.state.deleted_to + 1);
+  const uint64_t first = IsMutated("ignore_watermark") ? 1 : id.state.deleted_to + 1;
+  const uint64_t from = std::max(page.from_sequence_nr, first);
   if (!id.is_known || from > page.to_sequence_nr) return batch;
 
   std::string key = EventKey(page.persistence_id, from);

@@ -34,6 +34,7 @@
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/mutation.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/owner_epochs.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
@@ -288,7 +289,7 @@ class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Op
   }
   void DeleteSavedInGroup(rocksdb::WriteBatch& batch) {
     const auto saved = core_.saved_in_group_.find(persistence_id_);
-    if (saved == core_.saved_in_group_.end()) return;
+    if (saved == core_.saved_in_group_.end() || IsMutated("overlook_snapshots_of_group")) return;
     for (const ParsedKey& key : saved->second) {
       if (Matches(key)) core_.PutDeletion(batch, SnapshotKey(persistence_id_, key.sequence_nr, key.time_ns));
     }
