@@ -62,8 +62,8 @@ struct JournalSetup {
   size_t actors = 0;
   // Null: the codecs of the system.
   std::shared_ptr<const EventCodec> codec = nullptr;
-  // If the storage, or another one of the system, is not the one that they were used with
-  // (StoreFamily).
+  // What to do if this store, or one added before it, was replaced. One added later goes by this
+  // option or its own, whichever accepts (StoreFamily).
   OnReplacedStore on_replaced_store = OnReplacedStore::kRefuse;
   JournalActorOptions options = {};
 };
