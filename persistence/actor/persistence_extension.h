@@ -62,8 +62,8 @@ struct JournalSetup {
   size_t actors = 0;
   // Null: the codecs of the system.
   std::shared_ptr<const EventCodec> codec = nullptr;
-  // What to do if this store, or one added before it, was replaced. One added later goes by this
-  // option or its own, whichever accepts (StoreFamily).
+  // The effect if this store or another one of the system was replaced. kAccept in the setup of
+  // either of the two is enough (StoreFamily).
   OnReplacedStore on_replaced_store = OnReplacedStore::kRefuse;
   JournalActorOptions options = {};
 };

@@ -1251,8 +1251,8 @@ absl::Status PersistentActor::CheckLastEventArrived(const RecoverySuccess& succe
   const Recovery& from = recovery_->from;
   uint64_t last = success.last_sent_nr.value_or(0);
   if (!success.last_sent_nr.has_value()) {
-    // A journal on a node of an older version. The highest number is that of an event, unless events
-    // are deleted up to it. Of a bounded recovery the last event is not known.
+    // The journal is on a node of an older version. The highest number is that of an event, unless
+    // events are deleted up to it. The last event of a bounded recovery is not known.
     last = success.highest_sequence_nr;
     if (recovery_->deleted_to >= last || from.to_sequence_nr < last || recovery_->HasSeenMax()) {
       return absl::OkStatus();

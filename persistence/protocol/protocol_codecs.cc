@@ -123,10 +123,10 @@ void TakeKnownStored(WriteMessages& request) {
   std::erase_if(request.deferred, [](const DeferredEntry& entry) { return (entry.token & kKnownStoredMark) != 0; });
 }
 
-// RecoverySuccess::last_sent_nr on the wire. A client asks for it by a mark in the highest number of
-// ReplayMessages. A journal on an older node takes the mark for a part of the number, replays up to
-// its last event, and returns the number with the mark, which the client removes. Only a client that
-// has asked is sent the last number. So the format has not changed for older nodes.
+// RecoverySuccess::last_sent_nr on the wire. A client asks for it by a mark in the highest number
+// of ReplayMessages. A journal on an older node takes the mark for a part of the number, replays up
+// to its last event, and returns the number with the mark, which the client removes. A journal
+// sends the last number only to a client that asks. So the format has not changed for older nodes.
 constexpr uint64_t kAsksForLastSentMark = uint64_t{1} << 63;
 constexpr uint64_t kHasLastSentMark = uint64_t{1} << 62;
 
@@ -510,9 +510,8 @@ struct Codec<LoadInPartsTaken> : FieldCodec<LoadInPartsTaken, &LoadInPartsTaken:
   static constexpr std::string_view kManifest = "fraktor.persistence.load_in_parts_taken";
 };
 template <>
-struct Codec<SnapshotOffer>
-    : FieldCodec<SnapshotOffer, &SnapshotOffer::number, &SnapshotOffer::head, &SnapshotOffer::total_bytes,
-                 &SnapshotOffer::to_sequence_nr> {
+struct Codec<SnapshotOffer> : FieldCodec<SnapshotOffer, &SnapshotOffer::number, &SnapshotOffer::head,
+                                         &SnapshotOffer::total_bytes, &SnapshotOffer::to_sequence_nr> {
   static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_offer";
 };
 template <>

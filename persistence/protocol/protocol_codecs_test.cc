@@ -344,9 +344,9 @@ TEST(ProtocolCodecs, TellTheLastNumberOfAReplayOnlyToThoseWhoAsk) {
   OneRef refs;
   const CodecContext context{.refs = &refs};
   bytes.clear();
-  ReplayMessages replay{.persistence_id = "a", .knows_highest = true, .highest_sequence_nr = 1000, .client = OneRef::It()};
-  ASSERT_TRUE(
-      Registry().Encode(*MakeEnvelope<ReplayMessages>(ActorRef(), std::move(replay)), bytes, context).ok());
+  ReplayMessages replay{
+      .persistence_id = "a", .knows_highest = true, .highest_sequence_nr = 1000, .client = OneRef::It()};
+  ASSERT_TRUE(Registry().Encode(*MakeEnvelope<ReplayMessages>(ActorRef(), std::move(replay)), bytes, context).ok());
   const auto read = Registry().Decode({"fraktor.persistence.replay", 0, bytes}, {}, context);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE((*read)->As<ReplayMessages>().asks_for_last_sent);

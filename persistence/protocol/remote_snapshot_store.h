@@ -21,9 +21,9 @@
 //   max_transfer_bytes in memory: further saves fail (kOverloaded), further loads wait at the store.
 //
 // Versions. A store on a node of an older version does not know parts. A load that is not confirmed
-// within resend_after is asked again in both forms, also as older nodes understand it, and a warning
-// is logged once. So actors with small snapshots recover from an older node. Large saves fail after `timeout`, and the
-// error says so. Upgrade nodes with stores first.
+// within resend_after is asked again in both forms, also in the form that older nodes understand,
+// and a warning is logged once. So actors with small snapshots recover from an older node. Large
+// saves fail after `timeout`, and the error says so. Upgrade nodes with stores first.
 //
 // When the actor stops or is restarted, everything that is under way is answered with a failure.
 //

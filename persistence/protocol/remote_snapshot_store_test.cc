@@ -39,7 +39,7 @@ constexpr size_t kLargeBytes = 100'000;
 // Sees each message between the two nodes. False: the message is lost.
 using Filter = std::function<bool(Envelope& message)>;
 
-// What a frame of the transport holds.
+// The size of a frame of the transport.
 constexpr size_t kFrameBytes = 4096;
 
 template <class M>

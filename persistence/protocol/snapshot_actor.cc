@@ -241,8 +241,7 @@ void SnapshotActor::SendPart(ActorContext& context, GetSnapshotPart& request) {
         // If a request before it has taken the last part, the load begins again.
         SendPart(context, waiting);
       } else {
-        context.Tell(waiting.client,
-                     SnapshotPart{.number = waiting.number, .offset = waiting.offset, .cause = cause});
+        context.Tell(waiting.client, SnapshotPart{.number = waiting.number, .offset = waiting.offset, .cause = cause});
       }
     }
   });

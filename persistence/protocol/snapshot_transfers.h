@@ -109,7 +109,7 @@ class SnapshotTransfers {
   const Limits limits_;
   std::map<SnapshotTransferId, Incoming> uploads_;
   std::map<Key, Outgoing> downloads_;
-  // Of uploads that have ended. They take no room.
+  // The results of uploads that have ended. They take no room.
   std::map<SnapshotTransferId, Result> results_;
   // The oldest first.
   std::deque<SnapshotTransferId> results_by_age_;

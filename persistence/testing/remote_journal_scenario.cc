@@ -281,11 +281,11 @@ class Scenario {
     ASSERT_TRUE(writer.Configure(options).ok());
     const RemoteStores there = RemoteStores::At(*nodes_.writer, nodes_.keeper_authority).value();
     ASSERT_TRUE(writer.AddJournal("there", {.actor = there.Journal("main").value()}).ok());
-    ASSERT_TRUE(writer
-                    .AddSnapshotStore("there", {.actor = there.SnapshotStore("main").value(),
-                                                .remote = {.max_message_bytes = kDefaultStoreMessageBytes,
-                                                           .timeout = kNever}})
-                    .ok());
+    ASSERT_TRUE(
+        writer
+            .AddSnapshotStore("there", {.actor = there.SnapshotStore("main").value(),
+                                        .remote = {.max_message_bytes = kDefaultStoreMessageBytes, .timeout = kNever}})
+            .ok());
     Start();
     Await("the first recovery", [](const Pages& pages) { return pages.recovered == 1; });
   }
