@@ -348,8 +348,13 @@ void RemoteSnapshotStore::OnConfirmed(ActorContext& context, const LoadInPartsTa
   has_warned_ = false;
   const auto found = loads_.find(confirmed.number);
   if (found == loads_.end()) return;
-  found->second.is_confirmed = true;
-  found->second.last_heard = context.system().toolbox().Now();
+  // The store has begun to load. A repetition costs it another load, and helps only if the answer is
+  // lost.
+  constexpr int kIntervalsPerTimeout = 3;
+  Load& load = found->second;
+  load.is_confirmed = true;
+  load.last_heard = context.system().toolbox().Now();
+  load.resend_after = std::max(load.resend_after, options_.timeout / kIntervalsPerTimeout);
 }
 
 template <class Answer>

@@ -15,8 +15,8 @@
 // - Requests that follow such a save of the same persistence id, other than loads, wait for its
 //   end. So requests of one id take effect in the order in which they were made.
 // - A load asks the store for an offer if the snapshot is large, and then for part after part. The
-//   request is repeated at growing intervals until its result or offer arrives. The client receives
-//   one answer.
+//   request is repeated at growing intervals until its result or offer arrives, and more seldom
+//   after the store has confirmed it. The client receives one answer.
 // - At most max_transfers are under way at once, others wait. Together they have at most
 //   max_transfer_bytes in memory: further saves fail (kOverloaded), further loads wait at the store.
 //
