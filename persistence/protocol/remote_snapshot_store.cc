@@ -348,8 +348,8 @@ void RemoteSnapshotStore::OnConfirmed(ActorContext& context, const LoadInPartsTa
   has_warned_ = false;
   const auto found = loads_.find(confirmed.number);
   if (found == loads_.end()) return;
-  // The store has begun to load. A repetition costs it another load, and helps only if the answer is
-  // lost.
+  // The store has begun to load. A repetition costs it another load, and helps only if the answer
+  // is lost.
   constexpr int kIntervalsPerTimeout = 3;
   Load& load = found->second;
   load.is_confirmed = true;
