@@ -62,8 +62,8 @@ struct JournalSetup {
   size_t actors = 0;
   // Null: the codecs of the system.
   std::shared_ptr<const EventCodec> codec = nullptr;
-  // If the storage, or another one of the system, is not the one that they were used with
-  // (StoreFamily).
+  // The effect if this store or another one of the system was replaced. kAccept in the setup of
+  // either of the two is enough (StoreFamily).
   OnReplacedStore on_replaced_store = OnReplacedStore::kRefuse;
   JournalActorOptions options = {};
 };

@@ -133,8 +133,17 @@ struct PersistentActor::Invocation {
 };
 
 struct PersistentActor::RecoveryProgress {
+  // The answer that the recovery waits for. Others came twice or too late.
+  enum class Step : uint8_t { kOpening, kLoading, kReplaying, kFailed };
+
   explicit RecoveryProgress(const ReplayFilterOptions& filter_options) : filter(filter_options) {}
 
+  // Whether all events of the page come before those that were asked for.
+  bool HasTaken(const ReplayedMessages& page) const {
+    return !page.events.empty() && page.events.back().sequence_nr < next_sequence_nr;
+  }
+
+  Step step = Step::kOpening;
   Recovery from;
   ReplayFilter filter;
   uint64_t highest_sequence_nr = 0;
@@ -972,17 +981,18 @@ absl::Status PersistentActor::Begin(ActorContext& context) {
 }
 
 absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& message) {
-  // And not a former self's.
-  const auto is_mine = [&](const auto& answer) {
-    if (answer.instance_id != instance_id_) return false;
-    if (recovery_ != nullptr) recovery_->last_progress = ActorContext::worker().toolbox->Now();
+  using Step = RecoveryProgress::Step;
+  // An answer to a former incarnation, or one that came before, changes nothing.
+  const auto is_due = [&](const auto& answer, Step step) {
+    if (answer.instance_id != instance_id_ || recovery_ == nullptr || recovery_->step != step) return false;
+    recovery_->last_progress = ActorContext::worker().toolbox->Now();
     return true;
   };
   if (const auto* const granted = message.TryAs<RecoveryPermitGranted>()) {
-    return is_mine(*granted) ? OnPermit(context) : absl::OkStatus();
+    return granted->instance_id == instance_id_ && recovery_ == nullptr ? OnPermit(context) : absl::OkStatus();
   }
   if (const auto* const opened = message.TryAs<WriterIsOpen>()) {
-    if (!is_mine(*opened)) return absl::OkStatus();
+    if (!is_due(*opened, Step::kOpening)) return absl::OkStatus();
     epoch_ = opened->epoch;
     recovery_->highest_sequence_nr = opened->highest_sequence_nr;
     recovery_->deleted_to = opened->deleted_to;
@@ -991,27 +1001,30 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     return absl::OkStatus();
   }
   if (const auto* const not_opened = message.TryAs<OpenWriterFailure>()) {
-    return is_mine(*not_opened) ? FailRecovery(context, NotRead(not_opened->cause), nullptr) : absl::OkStatus();
+    if (!is_due(*not_opened, Step::kOpening)) return absl::OkStatus();
+    return FailRecovery(context, NotRead(not_opened->cause), nullptr);
   }
   if (auto* const loaded = message.TryAs<LoadSnapshotResult>()) {
-    return is_mine(*loaded) ? OnSnapshot(context, *loaded) : absl::OkStatus();
+    return is_due(*loaded, Step::kLoading) ? OnSnapshot(context, *loaded) : absl::OkStatus();
   }
   if (const auto* const not_loaded = message.TryAs<LoadSnapshotFailed>()) {
-    return is_mine(*not_loaded) ? OnNoSnapshot(context, NotRead(not_loaded->cause)) : absl::OkStatus();
+    if (!is_due(*not_loaded, Step::kLoading)) return absl::OkStatus();
+    return OnNoSnapshot(context, NotRead(not_loaded->cause));
   }
   if (auto* const page = message.TryAs<ReplayedMessages>()) {
-    if (!is_mine(*page)) return absl::OkStatus();
+    if (!is_due(*page, Step::kReplaying) || recovery_->HasTaken(*page)) return absl::OkStatus();
     message.set_sender(ActorRef());
     return OnPage(context, *page);
   }
   if (const auto* const success = message.TryAs<RecoverySuccess>()) {
-    if (!is_mine(*success)) return absl::OkStatus();
-    const absl::Status arrived = CheckLastEventArrived(success->highest_sequence_nr);
+    if (!is_due(*success, Step::kReplaying)) return absl::OkStatus();
+    const absl::Status arrived = CheckLastEventArrived(*success);
     if (!arrived.ok()) return FailRecovery(context, arrived, nullptr);
     return CompleteRecovery(context, message, success->highest_sequence_nr);
   }
   if (const auto* const failure = message.TryAs<ReplayMessagesFailure>()) {
-    return is_mine(*failure) ? FailRecovery(context, NotRead(failure->cause), nullptr) : absl::OkStatus();
+    if (!is_due(*failure, Step::kReplaying)) return absl::OkStatus();
+    return FailRecovery(context, NotRead(failure->cause), nullptr);
   }
   return StashInternally(context, message);
 }
@@ -1093,6 +1106,7 @@ absl::Status PersistentActor::PassOverSnapshot(ActorContext& context, uint64_t s
 }
 
 void PersistentActor::AskForSnapshot(ActorContext& context, const SnapshotSelectionCriteria& criteria) {
+  recovery_->step = RecoveryProgress::Step::kLoading;
   context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
                                         .criteria = criteria,
                                         .to_sequence_nr = recovery_->from.to_sequence_nr,
@@ -1139,6 +1153,7 @@ absl::Status PersistentActor::CheckNothingIsMissing() const {
 absl::Status PersistentActor::BeginReplay(ActorContext& context) {
   if (const absl::Status whole = CheckNothingIsMissing(); !whole.ok()) return FailRecovery(context, whole, nullptr);
   SetState(PersistentActorState::kRecovering);
+  recovery_->step = RecoveryProgress::Step::kReplaying;
   recovery_->next_sequence_nr = last_sequence_nr_ + 1;
   recovery_->filter.StartAfter(last_sequence_nr_);
   recovery_->events_left = recovery_->from.replay_max;
@@ -1160,7 +1175,8 @@ void PersistentActor::AskForPage(ActorContext& context) {
                                         .knows_highest = true,
                                         .highest_sequence_nr = recovery_->highest_sequence_nr,
                                         .client = self_,
-                                        .instance_id = instance_id_});
+                                        .instance_id = instance_id_,
+                                        .asks_for_last_sent = true});
 }
 
 void PersistentActor::AdaptPage() {
@@ -1181,6 +1197,8 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     recovery_->events_left -= std::min<uint64_t>(recovery_->events_left, page.events.size());
     AskForPage(context);
     context.Flush();
+  } else if (!page.events.empty()) {
+    recovery_->next_sequence_nr = page.events.back().sequence_nr + 1;
   }
   EnvelopePtr current;
   absl::Status applied = MessageInvoker::Call("the codec of an event", [&]() -> absl::Status {
@@ -1229,14 +1247,19 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
   return FailRecovery(context, applied, current.get());
 }
 
-absl::Status PersistentActor::CheckLastEventArrived(uint64_t highest) const {
+absl::Status PersistentActor::CheckLastEventArrived(const RecoverySuccess& success) const {
   const Recovery& from = recovery_->from;
-  // The highest number is that of an event, unless events are deleted up to it.
-  if (!journal_.IsRemote() || std::max(recovery_->last_arrived_nr, last_sequence_nr_) >= highest ||
-      recovery_->deleted_to >= highest || from.to_sequence_nr < highest || recovery_->HasSeenMax()) {
-    return absl::OkStatus();
+  uint64_t last = success.last_sent_nr.value_or(0);
+  if (!success.last_sent_nr.has_value()) {
+    // The journal is on a node of an older version. The highest number is that of an event, unless
+    // events are deleted up to it. The last event of a bounded recovery is not known.
+    last = success.highest_sequence_nr;
+    if (recovery_->deleted_to >= last || from.to_sequence_nr < last || recovery_->HasSeenMax()) {
+      return absl::OkStatus();
+    }
   }
-  return EventError(absl::StatusCode::kUnavailable, JournalErrorKind::kIo, persistence_id_, highest,
+  if (!journal_.IsRemote() || std::max(recovery_->last_arrived_nr, last_sequence_nr_) >= last) return absl::OkStatus();
+  return EventError(absl::StatusCode::kUnavailable, JournalErrorKind::kIo, persistence_id_, last,
                     "has not arrived, although the journal, which is on another node, says that the replay is "
                     "complete. Either the message was lost: recover again. Or the event is too large for a message to "
                     "this node: raise the limits of the transport (WireLimits) on both nodes");
@@ -1270,6 +1293,7 @@ absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& 
 }
 
 absl::Status PersistentActor::FailRecovery(ActorContext& context, const absl::Status& cause, Envelope* event) {
+  if (recovery_ != nullptr) recovery_->step = RecoveryProgress::Step::kFailed;
   const absl::Status told = MessageInvoker::Call("OnRecoveryFailure", [&] {
     OnRecoveryFailure(cause, event);
     return absl::OkStatus();

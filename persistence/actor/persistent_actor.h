@@ -376,8 +376,8 @@ class PersistentActor : public ActorInstance {
   // After a page has come: how many events the next one may have.
   void AdaptPage();
   absl::Status OnPage(ActorContext& context, ReplayedMessages& page);
-  // An error if a journal on another node has sent events that have not arrived.
-  absl::Status CheckLastEventArrived(uint64_t highest) const;
+  // Fails if the last event of a remote replay is missing.
+  absl::Status CheckLastEventArrived(const RecoverySuccess& success) const;
   absl::Status CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr);
   absl::Status FailRecovery(ActorContext& context, const absl::Status& cause, Envelope* event);
   absl::Status OnRecoveryTick(ActorContext& context);

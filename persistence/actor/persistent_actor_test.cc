@@ -287,6 +287,63 @@ TEST(PersistentActorState, FollowsOneAnotherInOrder) {
 
 // ---- Recovery.
 
+// PER-14: a store on another node may answer twice, or so late that the actor was answered already.
+TEST_F(PersistentActorTest, IgnoresAnswersThatItDoesNotWaitForWhileItRecovers) {
+  AddProbes();
+  script_.recovery.replay_max = 3;
+  const ActorRef actor = Spawn();
+  const auto open = journal_probe_.Expect<OpenWriter>();
+  const uint64_t instance = open.instance_id;
+  const auto send = [&](auto answer) { journal_probe_.Send(open.client, std::move(answer)); };
+  const auto page_of = [&](uint64_t nr, bool is_last) {
+    ReplayedMessages page{.is_last = is_last, .instance_id = instance};
+    StoredEvent event;
+    event.persistence_id = "a";
+    event.sequence_nr = nr;
+    event.manifest = "fraktor.string";
+    event.payload = page.events.Keep(std::to_string(nr));
+    page.events.Add(event);
+    page.events.Finish(nr + 1, is_last);
+    return page;
+  };
+  LoadSnapshotResult found{.found = true, .snapshot = {}, .to_sequence_nr = kMax, .instance_id = instance};
+  found.snapshot.metadata = {.persistence_id = "a", .sequence_nr = 3};
+  found.snapshot.manifest = "fraktor.string";
+  found.snapshot.payload = "state";
+  // Nothing is asked of the snapshot store and of the replay yet.
+  send(LoadSnapshotResult(found));
+  send(LoadSnapshotFailed{absl::UnavailableError("early"), instance});
+  send(page_of(1, false));
+  send(RecoverySuccess{6, instance});
+  send(ReplayMessagesFailure{absl::UnavailableError("early"), instance});
+  snapshot_probe_.ExpectNoMessage(absl::Seconds(1));
+  send(WriterIsOpen{9, 6, instance});
+  send(WriterIsOpen{9, 6, instance});
+  send(OpenWriterFailure{absl::UnavailableError("late"), instance});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  snapshot_probe_.ExpectNoMessage(absl::Seconds(1));
+  EXPECT_EQ(TakeLog(), Lines());
+  send(LoadSnapshotResult(found));
+  EXPECT_EQ(journal_probe_.Expect<ReplayMessages>().from_sequence_nr, 4u);
+  send(page_of(4, false));
+  EXPECT_EQ(journal_probe_.Expect<ReplayMessages>().from_sequence_nr, 5u);
+  // In the middle of the replay.
+  send(LoadSnapshotResult(found));
+  send(LoadSnapshotFailed{absl::UnavailableError("late"), instance});
+  send(WriterIsOpen{9, 6, instance});
+  send(page_of(4, false));
+  journal_probe_.ExpectNoMessage(absl::Seconds(1));
+  send(page_of(5, false));
+  EXPECT_EQ(journal_probe_.Expect<ReplayMessages>().max_events, 1u);
+  send(page_of(6, true));
+  send(page_of(6, true));
+  send(RecoverySuccess{6, instance});
+  send(RecoverySuccess{6, instance});
+  send(LoadSnapshotResult(found));
+  EXPECT_EQ(TakeLog(), (Lines{"snapshot 3 state", "recover 4", "recover 5", "recover 6", "completed 6"}));
+  EXPECT_TRUE(kit_.IsAlive(actor));
+}
+
 // P46, PER-11, PER-19, PER-8
 TEST_F(PersistentActorTest, OpensTheWriterThenLoadsTheSnapshotThenReplays) {
   AddProbes();

@@ -448,7 +448,7 @@ void JournalActor::ReadPage(ActorContext& context, ReplayMessages request) {
   for (;;) {
     const uint64_t to = std::min(request.to_sequence_nr, request.highest_sequence_nr);
     if (request.max_events == 0 || request.from_sequence_nr > to) {
-      context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
+      AnswerEnd(context, request, 0);
       return;
     }
     ReplayPage page{.persistence_id = request.persistence_id,
@@ -484,12 +484,19 @@ bool JournalActor::AnswerPage(ActorContext& context, ReplayMessages& request, ab
     return true;
   }
   const bool is_last = page->at_end() || page->size() >= request.max_events;
+  const uint64_t last_sent = page->empty() ? 0 : page->back().sequence_nr;
   if (!page->empty()) {
     context.Tell(request.client,
                  ReplayedMessages{.events = *std::move(page), .is_last = is_last, .instance_id = request.instance_id});
   }
-  if (is_last) context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
+  if (is_last) AnswerEnd(context, request, last_sent);
   return true;
+}
+
+void JournalActor::AnswerEnd(ActorContext& context, const ReplayMessages& request, uint64_t last_sent_nr) {
+  RecoverySuccess success{request.highest_sequence_nr, request.instance_id};
+  if (request.asks_for_last_sent) success.last_sent_nr = last_sent_nr;
+  context.Tell(request.client, success);
 }
 
 void JournalActor::OnEnd(ActorContext& context) {

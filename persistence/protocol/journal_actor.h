@@ -151,6 +151,8 @@ class JournalActor final : public protocol_internal::StoreActor<JournalStorage, 
   void ReadPage(ActorContext& context, ReplayMessages request);
   // False: there was nothing in the page, and the request is for the next one now.
   static bool AnswerPage(ActorContext& context, ReplayMessages& request, absl::StatusOr<EventBatch> page);
+  // Ends a replay. `last_sent_nr` is the last number of the page, or 0 without a page.
+  static void AnswerEnd(ActorContext& context, const ReplayMessages& request, uint64_t last_sent_nr);
   // Fails the writes that the storage does not have yet.
   void OnEnd(ActorContext& context) override;
 

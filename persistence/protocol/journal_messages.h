@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,9 @@ struct ReplayMessages {
   uint64_t highest_sequence_nr = 0;
   ActorRef client = {};
   uint64_t instance_id = 0;
+  // RecoverySuccess must have its last_sent_nr. A client on a node of an older version does not ask
+  // for it. Sent to other nodes only together with knows_highest.
+  bool asks_for_last_sent = false;
 };
 
 // Deletes events up to and including a number. Answer: DeleteMessagesSuccess or
@@ -171,6 +175,10 @@ struct ReplayedMessages {
 struct RecoverySuccess {
   uint64_t highest_sequence_nr = 0;
   uint64_t instance_id = 0;
+  // The number of the last event in the page before this message; 0 if there was no page. The
+  // client notices by it that the page was lost. Absent: the client did not ask for it, or the
+  // journal is on a node of an older version.
+  std::optional<uint64_t> last_sent_nr = {};
 };
 struct ReplayMessagesFailure {
   absl::Status cause = {};

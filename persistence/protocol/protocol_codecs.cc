@@ -123,6 +123,13 @@ void TakeKnownStored(WriteMessages& request) {
   std::erase_if(request.deferred, [](const DeferredEntry& entry) { return (entry.token & kKnownStoredMark) != 0; });
 }
 
+// RecoverySuccess::last_sent_nr on the wire. A client asks for it by a mark in the highest number
+// of ReplayMessages. A journal on an older node takes the mark for a part of the number, replays up
+// to its last event, and returns the number with the mark, which the client removes. A journal
+// sends the last number only to a client that asks. So the format has not changed for older nodes.
+constexpr uint64_t kAsksForLastSentMark = uint64_t{1} << 63;
+constexpr uint64_t kHasLastSentMark = uint64_t{1} << 62;
+
 // Events on their way back: one piece of bytes, which the batch keeps and its views point into.
 void AppendStored(const StoredEvent& event, bool has_same_id, std::string& bytes) {
   // The id of the one before: the usual case.
@@ -281,12 +288,35 @@ struct Codec<WriteMessages> {
   }
 };
 template <>
-struct Codec<ReplayMessages>
-    : FieldCodec<ReplayMessages, &ReplayMessages::persistence_id, &ReplayMessages::from_sequence_nr,
-                 &ReplayMessages::to_sequence_nr, &ReplayMessages::max_events, &ReplayMessages::limits,
-                 &ReplayMessages::knows_highest, &ReplayMessages::highest_sequence_nr, &ReplayMessages::client,
-                 &ReplayMessages::instance_id> {
+struct Codec<ReplayMessages> {
   static constexpr std::string_view kManifest = "fraktor.persistence.replay";
+  static void Encode(const ReplayMessages& request, Encoder& out) {
+    const bool asks = request.asks_for_last_sent && request.knows_highest;
+    out.Value(request.persistence_id);
+    out.Value(request.from_sequence_nr);
+    out.Value(request.to_sequence_nr);
+    out.Value(request.max_events);
+    out.Value(request.limits);
+    out.Value(request.knows_highest);
+    out.Value(asks ? request.highest_sequence_nr | kAsksForLastSentMark : request.highest_sequence_nr);
+    out.Value(request.client);
+    out.Value(request.instance_id);
+  }
+  static ReplayMessages Decode(Decoder& in) {
+    ReplayMessages request;
+    request.persistence_id = in.Value<std::string>();
+    request.from_sequence_nr = in.Value<uint64_t>();
+    request.to_sequence_nr = in.Value<uint64_t>();
+    request.max_events = in.Value<uint64_t>();
+    request.limits = in.Value<PageLimits>();
+    request.knows_highest = in.Value<bool>();
+    const auto highest = in.Value<uint64_t>();
+    request.asks_for_last_sent = request.knows_highest && (highest & kAsksForLastSentMark) != 0;
+    request.highest_sequence_nr = request.asks_for_last_sent ? highest & ~kAsksForLastSentMark : highest;
+    request.client = in.Value<ActorRef>();
+    request.instance_id = in.Value<uint64_t>();
+    return request;
+  }
 };
 template <>
 struct Codec<DeleteMessagesTo>
@@ -365,9 +395,22 @@ struct Codec<ReplayedMessages> {
   }
 };
 template <>
-struct Codec<RecoverySuccess>
-    : FieldCodec<RecoverySuccess, &RecoverySuccess::highest_sequence_nr, &RecoverySuccess::instance_id> {
+struct Codec<RecoverySuccess> {
   static constexpr std::string_view kManifest = "fraktor.persistence.recovery_success";
+  static void Encode(const RecoverySuccess& success, Encoder& out) {
+    const bool has_last = success.last_sent_nr.has_value();
+    out.Value(has_last ? success.highest_sequence_nr | kHasLastSentMark : success.highest_sequence_nr);
+    out.Value(success.instance_id);
+    if (has_last) out.Value(*success.last_sent_nr);
+  }
+  static RecoverySuccess Decode(Decoder& in) {
+    RecoverySuccess success;
+    const auto highest = in.Value<uint64_t>();
+    success.highest_sequence_nr = highest & ~(kAsksForLastSentMark | kHasLastSentMark);
+    success.instance_id = in.Value<uint64_t>();
+    if ((highest & kHasLastSentMark) != 0) success.last_sent_nr = in.Value<uint64_t>();
+    return success;
+  }
 };
 template <>
 struct Codec<ReplayMessagesFailure>
@@ -467,9 +510,8 @@ struct Codec<LoadInPartsTaken> : FieldCodec<LoadInPartsTaken, &LoadInPartsTaken:
   static constexpr std::string_view kManifest = "fraktor.persistence.load_in_parts_taken";
 };
 template <>
-struct Codec<SnapshotOffer>
-    : FieldCodec<SnapshotOffer, &SnapshotOffer::number, &SnapshotOffer::head, &SnapshotOffer::total_bytes,
-                 &SnapshotOffer::to_sequence_nr, &SnapshotOffer::asker, &SnapshotOffer::instance_id> {
+struct Codec<SnapshotOffer> : FieldCodec<SnapshotOffer, &SnapshotOffer::number, &SnapshotOffer::head,
+                                         &SnapshotOffer::total_bytes, &SnapshotOffer::to_sequence_nr> {
   static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_offer";
 };
 template <>

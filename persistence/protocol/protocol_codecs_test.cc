@@ -68,7 +68,12 @@ constexpr bool kHasFields = IsMadeOf<M>(std::make_index_sequence<kFields>());
 
 template <class M, class F>
 bool WithFields(const M& message, const M& other, F visit) {
-  if constexpr (kHasFields<M, 9>) {
+  if constexpr (kHasFields<M, 10>) {
+    const auto& [a, b, c, d, e, f, g, h, i, j] = message;
+    const auto& [a2, b2, c2, d2, e2, f2, g2, h2, i2, j2] = other;
+    return visit(a, a2) && visit(b, b2) && visit(c, c2) && visit(d, d2) && visit(e, e2) && visit(f, f2) &&
+           visit(g, g2) && visit(h, h2) && visit(i, i2) && visit(j, j2);
+  } else if constexpr (kHasFields<M, 9>) {
     const auto& [a, b, c, d, e, f, g, h, i] = message;
     const auto& [a2, b2, c2, d2, e2, f2, g2, h2, i2] = other;
     return visit(a, a2) && visit(b, b2) && visit(c, c2) && visit(d, d2) && visit(e, e2) && visit(f, f2) &&
@@ -222,7 +227,7 @@ class Samples {
     write.writes[1].set_known_stored(3);
     visit(OpenWriter{"account-7", 6, it, 8});
     visit(std::move(write));
-    visit(ReplayMessages{"account-7", 2, 900, 800, {.max_events = 7, .max_bytes = 70}, true, 1000, it, 8});
+    visit(ReplayMessages{"account-7", 2, 900, 800, {.max_events = 7, .max_bytes = 70}, true, 1000, it, 8, true});
     visit(DeleteMessagesTo{"account-7", 5, it, 8, 3});
     visit(GetHighestSequenceNr{"account-7", it, 8});
     visit(WriterIsOpen{3, 1000, 8, 900});
@@ -234,7 +239,7 @@ class Samples {
     visit(WriteMessageFailure{3, Error(), 8, 9});
     visit(LoopMessageSuccess{4, 8, 9});
     visit(ReplayedMessages{Page({"a", "a", "b", ""}), true, 8});
-    visit(RecoverySuccess{1000, 8});
+    visit(RecoverySuccess{1000, 8, 900});
     visit(ReplayMessagesFailure{Error(), 8});
     visit(DeleteMessagesSuccess{5, 8});
     visit(DeleteMessagesFailure{Error(), 5, 8});
@@ -250,7 +255,7 @@ class Samples {
     visit(SnapshotPartsTaken{{1, 2}, 3, false});
     visit(SnapshotPartsSaved{{1, 2}, Error(), State().metadata});
     visit(LoadInPartsTaken{4});
-    visit(SnapshotOffer{4, State(), 9, 50, it, 8});
+    visit(SnapshotOffer{4, State(), 9, 50});
     visit(SnapshotPart{5, 3, "part", Error()});
     visit(LoadSnapshotResult{true, State(), 50, 8});
     visit(LoadSnapshotFailed{Error(), 8});
@@ -320,6 +325,33 @@ TEST(ProtocolCodecs, ReadAnOpeningThatDoesNotSayWhatIsDeleted) {
   EXPECT_TRUE(Same((*got)->As<WriterIsOpen>(), WriterIsOpen{3, 1000, 8, 0}));
 }
 
+// PER-14: the last number of a replay is sent to a client that asks for it, and to no older one.
+TEST(ProtocolCodecs, TellTheLastNumberOfAReplayOnlyToThoseWhoAsk) {
+  constexpr uint64_t kAsks = uint64_t{1} << 63;
+  std::string bytes;
+  ASSERT_TRUE(Registry().Encode(*MakeEnvelope<RecoverySuccess>(ActorRef(), RecoverySuccess{1000, 8}), bytes).ok());
+  std::string as_ever;
+  for (const uint64_t field : {1000, 8}) AppendVarint(as_ever, field);
+  EXPECT_EQ(bytes, as_ever);
+  // A journal on an older node returns the number that it was sent.
+  std::string echo;
+  for (const uint64_t field : {kAsks | 1000, uint64_t{8}}) AppendVarint(echo, field);
+  const auto got = Registry().Decode({"fraktor.persistence.recovery_success", 0, echo});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ((*got)->As<RecoverySuccess>().highest_sequence_nr, 1000u);
+  EXPECT_FALSE((*got)->As<RecoverySuccess>().last_sent_nr.has_value());
+  // An older client does not ask.
+  OneRef refs;
+  const CodecContext context{.refs = &refs};
+  bytes.clear();
+  ReplayMessages replay{
+      .persistence_id = "a", .knows_highest = true, .highest_sequence_nr = 1000, .client = OneRef::It()};
+  ASSERT_TRUE(Registry().Encode(*MakeEnvelope<ReplayMessages>(ActorRef(), std::move(replay)), bytes, context).ok());
+  const auto read = Registry().Decode({"fraktor.persistence.replay", 0, bytes}, {}, context);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE((*read)->As<ReplayMessages>().asks_for_last_sent);
+}
+
 // PER-19: a node of an older version does not send the epoch of the owner.
 TEST(ProtocolCodecs, ReadRequestsOfOlderNodesAsThoseOfNoEpoch) {
   OneRef refs;
@@ -351,8 +383,7 @@ TEST(ProtocolCodecs, WriteAnswersThatOlderNodesRead) {
   Samples::ForEach([](auto sample) {
     using M = decltype(sample);
     constexpr bool kIsRequest = requires(const M& message) { message.client; };
-    // An older node asks for no parts.
-    if (kIsRequest || std::is_same_v<M, WriterIsOpen> || std::is_same_v<M, SnapshotOffer>) return;
+    if (kIsRequest || std::is_same_v<M, WriterIsOpen>) return;
     std::string bytes;
     const auto codec = Registry().Encode(*MakeEnvelope<M>(ActorRef(), std::move(sample)), bytes);
     ASSERT_TRUE(codec.ok()) << codec.status();

@@ -1,8 +1,10 @@
 #include "fraktor/persistence/protocol/remote_snapshot_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,8 @@
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -29,8 +33,20 @@ namespace remote_snapshot_store_internal {
 // To itself.
 struct Tick {};
 
+// Numbers the incarnations of all proxies of a system.
+class Incarnations {
+ public:
+  explicit Incarnations(ActorSystem& /*system*/) {}
+  uint64_t Next() { return next_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  // Numbers that only have to differ: relaxed.
+  std::atomic<uint64_t> next_{0};
+};
+
 }  // namespace remote_snapshot_store_internal
 
+using remote_snapshot_store_internal::Incarnations;
 using remote_snapshot_store_internal::Tick;
 
 namespace {
@@ -94,11 +110,18 @@ absl::Status RemoteSnapshotOptions::Validate() const {
 }
 
 RemoteSnapshotStore::RemoteSnapshotStore(ActorRef store, uint64_t sender, const RemoteSnapshotOptions& options)
-    : store_(store), sender_(sender), options_(options) {}
+    : store_(store), seed_(sender), options_(options) {}
 
 absl::Status RemoteSnapshotStore::PreStart(ActorContext& context) {
-  // Above the numbers of a former incarnation.
-  next_number_ = static_cast<uint64_t>(absl::ToUnixNanos(context.system().toolbox().WallNow()));
+  // Differs from the number of a former incarnation, and of another proxy of this system.
+  ActorSystem& system = context.system();
+  Random random = system.toolbox()
+                      .MakeRandom(static_cast<uint64_t>(absl::ToUnixNanos(system.toolbox().WallNow())))
+                      .Fork(seed_)
+                      .Fork(system.Extension<Incarnations>().Next());
+  sender_ = random.Next();
+  // Answers to loads name the number alone.
+  next_number_ = random.Next() >> 1;
   return options_.Validate();
 }
 
@@ -116,8 +139,7 @@ absl::Status RemoteSnapshotStore::Receive(ActorContext& context, Envelope& messa
   } else if (auto* const saved = message.TryAs<SnapshotPartsSaved>()) {
     OnSaved(context, *saved);
   } else if (const auto* const confirmed = message.TryAs<LoadInPartsTaken>()) {
-    loads_.erase(confirmed->number);
-    has_warned_ = false;
+    OnConfirmed(context, *confirmed);
   } else if (auto* const result = message.TryAs<LoadSnapshotResult>()) {
     PassOn(context, *result);
   } else if (auto* const failed = message.TryAs<LoadSnapshotFailed>()) {
@@ -147,7 +169,7 @@ void RemoteSnapshotStore::PostStop(ActorContext& context) {
     context.Tell(load.request.client, LoadSnapshotFailed{cause, load.request.instance_id});
   }
   for (auto& [number, download] : downloads_) {
-    context.Tell(download.offer.asker, LoadSnapshotFailed{cause, download.offer.instance_id});
+    context.Tell(download.client, LoadSnapshotFailed{cause, download.instance_id});
   }
 }
 
@@ -217,10 +239,11 @@ void RemoteSnapshotStore::Save(ActorContext& context, SaveSnapshot request) {
   StartTransfers(context);
 }
 
-void RemoteSnapshotStore::GoOn(ActorContext& context, uint64_t number, Upload& upload) {
+void RemoteSnapshotStore::GoOn(ActorContext& context, uint64_t number, Upload& upload, size_t max_parts) {
   const Snapshot& snapshot = upload.request.snapshot;
   const uint64_t total = snapshot.payload.size();
-  const uint64_t limit = std::min<uint64_t>(total, upload.done + options_.parts_in_flight * upload.part_bytes);
+  const uint64_t parts = upload.is_admitted ? max_parts : 1;
+  const uint64_t limit = std::min<uint64_t>(total, upload.done + parts * upload.part_bytes);
   while (upload.begun < limit) {
     SaveSnapshotPart part{.transfer = {sender_, number},
                           .offset = upload.begun,
@@ -251,15 +274,19 @@ void RemoteSnapshotStore::OnTaken(ActorContext& context, const SnapshotPartsTake
   upload.is_refused = !taken.has_room;
   const uint64_t total = upload.request.snapshot.payload.size();
   if (upload.is_refused || taken.received_bytes > total) return;
-  // The store has forgotten the upload.
-  if (taken.received_bytes == 0) upload.done = 0;
+  if (taken.received_bytes == 0) {
+    // The store has forgotten the upload. Only the first part begins it again.
+    upload.done = 0;
+    upload.is_admitted = false;
+  }
   if (taken.received_bytes <= upload.done) {
     if (taken.received_bytes == upload.done && upload.done < upload.begun) Repeat(context, found->first, upload);
     return;
   }
+  upload.is_admitted = true;
   upload.done = taken.received_bytes;
   upload.begun = std::max(upload.begun, upload.done);
-  upload.last_progress = upload.last_message = context.system().toolbox().Now();
+  Progress(context, upload);
   GoOn(context, found->first, upload);
 }
 
@@ -299,12 +326,35 @@ void RemoteSnapshotStore::StartLoad(ActorContext& context, LoadSnapshot& request
     return;
   }
   const uint64_t number = ++next_number_;
-  context.Tell(store_, LoadSnapshotInParts{.request = request,
-                                           .client = context.self().Plain(),
-                                           .number = number,
-                                           .max_bytes = options_.max_message_bytes});
-  loads_.emplace(number, Load{.request = std::move(request), .asked_at = context.system().toolbox().Now()});
+  const Instant now = context.system().toolbox().Now();
+  const Load load{
+      .request = std::move(request), .asked_at = now, .resend_after = options_.resend_after, .last_heard = now};
+  AskInParts(context, number, load);
+  loads_.emplace(number, load);
   StartTimer(context);
+}
+
+void RemoteSnapshotStore::AskInParts(ActorContext& context, uint64_t number, const Load& load) {
+  LoadSnapshotInParts request{.request = load.request,
+                              .client = context.self().Plain(),
+                              .number = number,
+                              .max_bytes = options_.max_message_bytes};
+  request.request.client = context.self().Plain();
+  request.request.instance_id = number;
+  context.Tell(store_, std::move(request));
+}
+
+void RemoteSnapshotStore::OnConfirmed(ActorContext& context, const LoadInPartsTaken& confirmed) {
+  has_warned_ = false;
+  const auto found = loads_.find(confirmed.number);
+  if (found == loads_.end()) return;
+  // The store has begun to load. A repetition costs it another load, and helps only if the answer
+  // is lost.
+  constexpr int kIntervalsPerTimeout = 3;
+  Load& load = found->second;
+  load.is_confirmed = true;
+  load.last_heard = context.system().toolbox().Now();
+  load.resend_after = std::max(load.resend_after, options_.timeout / kIntervalsPerTimeout);
 }
 
 template <class Answer>
@@ -317,27 +367,31 @@ void RemoteSnapshotStore::PassOn(ActorContext& context, Answer& answer) {
 }
 
 void RemoteSnapshotStore::OnOffer(ActorContext& context, SnapshotOffer& offer) {
-  loads_.erase(offer.number);
+  const auto found = loads_.find(offer.number);
+  if (found == loads_.end()) return;
+  const LoadSnapshot request = std::move(loads_.extract(found).mapped().request);
   if (downloads_.size() >= kMaxWaiting) {
     context.Tell(
-        offer.asker,
+        request.client,
         LoadSnapshotFailed{
             SnapshotError(absl::StatusCode::kResourceExhausted, JournalErrorKind::kOverloaded, offer.head.metadata,
                           absl::StrCat("is one of more than ", downloads_.size(),
                                        " large snapshots that are loaded at once: recover fewer actors")),
-            offer.instance_id});
+            request.instance_id});
     return;
   }
   Download download;
   download.part_bytes = options_.max_message_bytes;
   download.offer = std::move(offer);
+  download.client = request.client;
+  download.instance_id = request.instance_id;
   downloads_.emplace(++next_number_, std::move(download));
   StartTransfers(context);
 }
 
-void RemoteSnapshotStore::GoOn(ActorContext& context, uint64_t number, Download& download) {
+void RemoteSnapshotStore::GoOn(ActorContext& context, uint64_t number, Download& download, size_t max_parts) {
   const uint64_t total = download.offer.total_bytes;
-  const uint64_t limit = std::min<uint64_t>(total, download.done + options_.parts_in_flight * download.part_bytes);
+  const uint64_t limit = std::min<uint64_t>(total, download.done + max_parts * download.part_bytes);
   for (; download.begun < limit; download.begun += std::min(download.part_bytes, total - download.begun)) {
     context.Tell(store_, GetSnapshotPart{.metadata = download.offer.head.metadata,
                                          .total_bytes = total,
@@ -365,7 +419,7 @@ void RemoteSnapshotStore::OnPart(ActorContext& context, SnapshotPart& part) {
   download.payload += part.bytes;
   download.done += part.bytes.size();
   download.begun = std::max(download.begun, download.done);
-  download.last_progress = download.last_message = context.system().toolbox().Now();
+  Progress(context, download);
   if (download.done < total) {
     GoOn(context, found->first, download);
     return;
@@ -373,9 +427,9 @@ void RemoteSnapshotStore::OnPart(ActorContext& context, SnapshotPart& part) {
   LoadSnapshotResult result{.found = true,
                             .snapshot = std::move(download.offer.head),
                             .to_sequence_nr = download.offer.to_sequence_nr,
-                            .instance_id = download.offer.instance_id};
+                            .instance_id = download.instance_id};
   result.snapshot.payload = std::move(download.payload);
-  context.Tell(download.offer.asker, std::move(result));
+  context.Tell(download.client, std::move(result));
   bytes_ -= total;
   --active_;
   downloads_.erase(found);
@@ -385,7 +439,7 @@ void RemoteSnapshotStore::OnPart(ActorContext& context, SnapshotPart& part) {
 void RemoteSnapshotStore::FailDownload(ActorContext& context, uint64_t number, const absl::Status& cause) {
   const auto found = downloads_.find(number);
   const Download& download = found->second;
-  context.Tell(download.offer.asker, LoadSnapshotFailed{cause, download.offer.instance_id});
+  context.Tell(download.client, LoadSnapshotFailed{cause, download.instance_id});
   if (download.is_active) {
     --active_;
     bytes_ -= download.offer.total_bytes;
@@ -396,12 +450,36 @@ void RemoteSnapshotStore::FailDownload(ActorContext& context, uint64_t number, c
 
 // All transfers.
 
+void RemoteSnapshotStore::Progress(ActorContext& context, Transfer& transfer) {
+  transfer.last_progress = transfer.last_message = context.system().toolbox().Now();
+  transfer.resend_after = options_.resend_after;
+}
+
+absl::Duration RemoteSnapshotStore::Longer(absl::Duration interval) const {
+  // Some repetitions have to arrive before the timeout, also on a link that loses many.
+  constexpr int kIntervalsPerTimeout = 6;
+  constexpr int kMaxGrowth = 8;
+  const absl::Duration longest =
+      std::clamp(options_.timeout / kIntervalsPerTimeout, options_.resend_after, kMaxGrowth * options_.resend_after);
+  return std::min(2 * interval, longest);
+}
+
+template <class T>
+void RemoteSnapshotStore::Probe(ActorContext& context, uint64_t number, T& transfer, Instant now) {
+  if (now - transfer.last_message < transfer.resend_after) return;
+  transfer.last_message = now;
+  transfer.resend_after = Longer(transfer.resend_after);
+  // The answer to the repeated part may report the next gap.
+  transfer.repeated_at = std::numeric_limits<uint64_t>::max();
+  transfer.begun = transfer.done;
+  GoOn(context, number, transfer, 1);
+}
+
 void RemoteSnapshotStore::StartTransfers(ActorContext& context) {
-  const Instant now = context.system().toolbox().Now();
   const auto start = [&](Transfer& transfer) {
     ++active_;
     transfer.is_active = true;
-    transfer.last_progress = transfer.last_message = now;
+    Progress(context, transfer);
   };
   // Loads first: actors wait for them.
   for (auto& [number, download] : downloads_) {
@@ -441,13 +519,12 @@ void RemoteSnapshotStore::OnTick(ActorContext& context) {
     if (!upload.is_active) continue;
     if (IsLost(upload, now)) {
       lost.push_back(number);
-    } else if (now - upload.last_message >= options_.resend_after) {
-      upload.last_message = now;
-      // Also when all parts are confirmed: the last one asks for the result, which may be lost. If
-      // the store has forgotten the upload, only its first part can begin it again.
-      if (upload.done == upload.request.snapshot.payload.size()) upload.done = 0;
-      upload.begun = upload.done;
-      GoOn(context, number, upload);
+    } else {
+      // When all parts are confirmed, the first one asks for the result, which may be lost. If the
+      // store has forgotten the upload, that part begins it again.
+      const bool is_due = now - upload.last_message >= upload.resend_after;
+      if (is_due && upload.done == upload.request.snapshot.payload.size()) upload.done = 0;
+      Probe(context, number, upload, now);
     }
   }
   for (const uint64_t number : lost) {
@@ -462,10 +539,8 @@ void RemoteSnapshotStore::OnTick(ActorContext& context) {
     if (!download.is_active) continue;
     if (IsLost(download, now)) {
       lost.push_back(number);
-    } else if (now - download.last_message >= options_.resend_after) {
-      download.last_message = now;
-      download.begun = download.done;
-      GoOn(context, number, download);
+    } else {
+      Probe(context, number, download, now);
     }
   }
   for (const uint64_t number : lost) {
@@ -480,8 +555,7 @@ void RemoteSnapshotStore::AskAgain(ActorContext& context) {
   const Instant now = context.system().toolbox().Now();
   for (auto entry = loads_.begin(); entry != loads_.end();) {
     auto& [number, load] = *entry;
-    const absl::Duration waited = now - load.asked_at;
-    if (waited >= options_.timeout) {
+    if (now - load.last_heard >= options_.timeout) {
       context.Tell(
           load.request.client,
           LoadSnapshotFailed{MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
@@ -495,8 +569,12 @@ void RemoteSnapshotStore::AskAgain(ActorContext& context) {
       continue;
     }
     ++entry;
-    if (load.is_asked_again || waited < options_.resend_after) continue;
-    load.is_asked_again = true;
+    if (now - load.asked_at < load.resend_after) continue;
+    load.asked_at = now;
+    // A confirmation must arrive before the timeout.
+    load.resend_after = std::min(2 * load.resend_after, std::max(options_.resend_after, options_.timeout / 2));
+    AskInParts(context, number, load);
+    if (load.is_confirmed) continue;
     if (!has_warned_) {
       Log(context, LogLevel::kWarning,
           absl::StrCat("the snapshot store ", context.system().PathOf(store_), " has not confirmed a load for ",
@@ -505,10 +583,11 @@ void RemoteSnapshotStore::AskAgain(ActorContext& context) {
                        " bytes can be neither saved nor loaded: upgrade that node"));
     }
     has_warned_ = true;
-    LoadSnapshot again = load.request;
-    again.client = context.self().Plain();
-    again.instance_id = number;
-    context.Tell(store_, std::move(again));
+    // As an older node understands it.
+    LoadSnapshot plain = load.request;
+    plain.client = context.self().Plain();
+    plain.instance_id = number;
+    context.Tell(store_, std::move(plain));
   }
 }
 

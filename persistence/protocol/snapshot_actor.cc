@@ -200,9 +200,7 @@ void SnapshotActor::Offer(ActorContext& context, const LoadOutcome& load, Snapsh
                                .manifest = snapshot.manifest,
                                .manifest_version = snapshot.manifest_version},
                       .total_bytes = bytes,
-                      .to_sequence_nr = request.to_sequence_nr,
-                      .asker = request.client,
-                      .instance_id = request.instance_id};
+                      .to_sequence_nr = request.to_sequence_nr};
   transfers_.Keep(std::move(snapshot), context.system().toolbox().Now());
   WatchTransfers(context);
   context.Tell(load.takes_offer, std::move(offer));
@@ -237,12 +235,14 @@ void SnapshotActor::SendPart(ActorContext& context, GetSnapshotPart& request) {
                                      "\" was deleted while it was loaded: recover again"));
     }
     const Instant loaded_at = context.system().toolbox().Now();
-    for (const GetSnapshotPart& waiting :
+    for (GetSnapshotPart& waiting :
          transfers_.EndLoad(metadata, cause.ok() ? *std::move(loaded) : std::optional<Snapshot>(), loaded_at)) {
-      context.Tell(waiting.client,
-                   cause.ok() && transfers_.Has(waiting)
-                       ? transfers_.Part(waiting, loaded_at)
-                       : SnapshotPart{.number = waiting.number, .offset = waiting.offset, .cause = cause});
+      if (cause.ok()) {
+        // If a request before it has taken the last part, the load begins again.
+        SendPart(context, waiting);
+      } else {
+        context.Tell(waiting.client, SnapshotPart{.number = waiting.number, .offset = waiting.offset, .cause = cause});
+      }
     }
   });
 }

@@ -16,8 +16,9 @@
 // and so does one whose owner has a successor: it does no harm, since it has the right state.
 //
 // Snapshots that are too large for one message come from other nodes, and go there, in parts
-// (snapshot_parts.h). The actor keeps the parts in memory, up to max_transfer_bytes, and forgets
-// those of a transfer that goes on for too long. A save counts from its last part on.
+// (snapshot_parts.h). The actor keeps the parts in memory, up to max_transfer_bytes, and forgets a
+// transfer that has been idle for transfer_timeout. The breaker sees a save only when all parts are
+// there.
 //
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //
@@ -65,7 +66,7 @@ struct SnapshotActorOptions {
   // all other nodes together. At least 1. Further transfers wait at their nodes. A larger snapshot
   // travels when no other one does.
   size_t max_transfer_bytes = size_t{256} << 20;
-  // A transfer of which nothing is heard for so long is forgotten. Above 0.
+  // The actor forgets a transfer that receives no message for this long. Above 0.
   absl::Duration transfer_timeout = absl::Seconds(30);
   // DeleteSnapshot and DeleteSnapshots are published as events.
   bool publish_commands = false;

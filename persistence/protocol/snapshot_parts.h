@@ -31,7 +31,8 @@
 
 namespace fraktor::inline v0 {
 
-// Names one upload. Two uploads never have the same, not even after a restart of the sender.
+// Names one upload. The sender is a random number that each incarnation of a RemoteSnapshotStore
+// draws, so two uploads have different names also after a restart.
 struct SnapshotTransferId {
   uint64_t sender = 0;
   uint64_t number = 0;
@@ -57,7 +58,8 @@ struct SaveSnapshotPart {
 
 // LoadSnapshot from a node that can take parts. The store confirms the request to `client` with
 // LoadInPartsTaken. It answers the client of `request` if the snapshot fits into `max_bytes`, and
-// this `client` with a SnapshotOffer otherwise.
+// this `client` with a SnapshotOffer otherwise. Both are the RemoteSnapshotStore, which answers the
+// persistent actor once.
 struct LoadSnapshotInParts {
   LoadSnapshot request = {};
   ActorRef client = {};  // the RemoteSnapshotStore
@@ -106,9 +108,6 @@ struct SnapshotOffer {
   Snapshot head = {};
   uint64_t total_bytes = 0;
   uint64_t to_sequence_nr = 0;
-  // The client of the LoadSnapshot, and its instance.
-  ActorRef asker = {};
-  uint64_t instance_id = 0;
 };
 
 struct SnapshotPart {

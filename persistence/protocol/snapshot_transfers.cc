@@ -18,8 +18,10 @@
 namespace fraktor::inline v0::protocol_internal {
 namespace {
 
-// Transfers that are known at once, with those whose result is kept.
+// Transfers that are under way at once.
 constexpr size_t kMaxTransfers = 4096;
+// Results that are kept.
+constexpr size_t kMaxResults = 4096;
 
 absl::Status Refusal(const SaveSnapshotPart& part, size_t limit) {
   const SnapshotMetadata& metadata = part.head.metadata;
@@ -43,6 +45,11 @@ bool SnapshotTransfers::HasRoom(uint64_t bytes) const {
 
 SnapshotTransfers::Upload SnapshotTransfers::Take(SaveSnapshotPart part, size_t max_snapshot_bytes, Instant now) {
   Upload result{.taken = {.transfer = part.transfer}, .saved = {.transfer = part.transfer}};
+  if (const auto ended = results_.find(part.transfer); ended != results_.end()) {
+    result.step = Step::kEnded;
+    result.saved = ended->second.saved;
+    return result;
+  }
   auto found = uploads_.find(part.transfer);
   if (found == uploads_.end()) {
     if (part.offset != 0) return result;
@@ -60,11 +67,6 @@ SnapshotTransfers::Upload SnapshotTransfers::Take(SaveSnapshotPart part, size_t 
   }
   Incoming& upload = found->second;
   upload.last_use = now;
-  if (upload.saved.has_value()) {
-    result.step = Step::kEnded;
-    result.saved = *upload.saved;
-    return result;
-  }
   result.taken.received_bytes = upload.total_bytes;
   if (upload.is_saving) return result;
   std::string& payload = upload.snapshot.payload;
@@ -79,12 +81,17 @@ SnapshotTransfers::Upload SnapshotTransfers::Take(SaveSnapshotPart part, size_t 
 
 void SnapshotTransfers::EndUpload(const SnapshotPartsSaved& saved, Instant now) {
   const auto found = uploads_.find(saved.transfer);
-  if (found == uploads_.end() || found->second.saved.has_value()) return;
-  Incoming& upload = found->second;
-  bytes_ -= std::exchange(upload.total_bytes, 0);
-  upload.snapshot = {};
-  upload.saved = saved;
-  upload.last_use = now;
+  if (found == uploads_.end()) return;
+  bytes_ -= found->second.total_bytes;
+  uploads_.erase(found);
+  results_.insert_or_assign(saved.transfer, Result{.saved = saved, .ended_at = now});
+  results_by_age_.push_back(saved.transfer);
+  if (results_.size() > kMaxResults) ForgetOldestResult();
+}
+
+void SnapshotTransfers::ForgetOldestResult() {
+  results_.erase(results_by_age_.front());
+  results_by_age_.pop_front();
 }
 
 void SnapshotTransfers::Keep(Snapshot snapshot, Instant now) {
@@ -169,8 +176,8 @@ void SnapshotTransfers::ForgetIdle(Instant now) {
   const auto is_idle = [&](Instant last_use) { return now - last_use >= limits_.timeout; };
   std::erase_if(uploads_, [&](const auto& entry) {
     const Incoming& upload = entry.second;
-    // The store answers by itself.
-    if ((upload.is_saving && !upload.saved.has_value()) || !is_idle(upload.last_use)) return false;
+    // A running save ends by its own answer.
+    if (upload.is_saving || !is_idle(upload.last_use)) return false;
     bytes_ -= upload.total_bytes;
     return true;
   });
@@ -180,6 +187,7 @@ void SnapshotTransfers::ForgetIdle(Instant now) {
     bytes_ -= download.bytes;
     return true;
   });
+  while (!results_.empty() && is_idle(results_.find(results_by_age_.front())->second.ended_at)) ForgetOldestResult();
 }
 
 }  // namespace fraktor::inline v0::protocol_internal

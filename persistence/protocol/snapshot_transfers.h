@@ -7,7 +7,8 @@
 //
 // Uploads and downloads share the limit. One transfer is always admitted when there is no other, so
 // a snapshot above the limit can travel too. A transfer is forgotten when nothing is heard of it
-// for the timeout. The result of an upload is kept for the same time, since its answer may be lost.
+// for the timeout. The result of an upload is kept for the same time, since its answer may be lost;
+// the oldest results are forgotten before if there are many.
 //
 // Thread safety: none; the snapshot actor owns it.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_TRANSFERS_H_
@@ -15,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -74,7 +76,7 @@ class SnapshotTransfers {
   // Forgets the transfers of which nothing was heard for the timeout.
   void ForgetIdle(Instant now);
 
-  bool empty() const { return uploads_.empty() && downloads_.empty(); }
+  bool empty() const { return uploads_.empty() && downloads_.empty() && results_.empty(); }
   size_t bytes() const { return bytes_; }
   const Limits& limits() const { return limits_; }
 
@@ -84,7 +86,10 @@ class SnapshotTransfers {
     uint64_t total_bytes = 0;
     Instant last_use;
     bool is_saving = false;
-    std::optional<SnapshotPartsSaved> saved = {};
+  };
+  struct Result {
+    SnapshotPartsSaved saved;
+    Instant ended_at;
   };
   struct Outgoing {
     Snapshot snapshot = {};
@@ -98,12 +103,17 @@ class SnapshotTransfers {
   using Key = std::tuple<std::string, uint64_t, int64_t>;
 
   static Key KeyOf(const SnapshotMetadata& metadata);
+  void ForgetOldestResult();
   bool HasRoom(uint64_t bytes) const;
 
   const Limits limits_;
   std::map<SnapshotTransferId, Incoming> uploads_;
   std::map<Key, Outgoing> downloads_;
-  // The bytes of all transfers. An upload counts as a whole from its first part on.
+  // The results of uploads that have ended. They take no room.
+  std::map<SnapshotTransferId, Result> results_;
+  // The oldest first.
+  std::deque<SnapshotTransferId> results_by_age_;
+  // Bytes reserved against max_bytes.
   size_t bytes_ = 0;
 };
 

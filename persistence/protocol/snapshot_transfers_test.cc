@@ -75,6 +75,19 @@ TEST(SnapshotTransfers, RememberTheResultOfAnUploadSinceItsAnswerMayBeLost) {
   EXPECT_TRUE(transfers.empty());
 }
 
+TEST(SnapshotTransfers, KeepResultsThatTakeNoRoomFromUploads) {
+  constexpr uint64_t kUploads = 5000;
+  SnapshotTransfers transfers({.max_bytes = 100});
+  for (uint64_t number = 1; number <= kUploads; ++number) {
+    ASSERT_EQ(transfers.Take(PartOf(number, "abc", 0, 3), kNoLimit, kStart).step, Step::kComplete) << number;
+    transfers.EndUpload({.transfer = {1, number}}, kStart);
+  }
+  EXPECT_EQ(transfers.bytes(), 0u);
+  EXPECT_EQ(transfers.Take(PartOf(kUploads, "abc", 0, 3), kNoLimit, kStart).step, Step::kEnded);
+  // The oldest results are forgotten.
+  EXPECT_EQ(transfers.Take(PartOf(1, "abc", 0, 3), kNoLimit, kStart).step, Step::kComplete);
+}
+
 TEST(SnapshotTransfers, ForgetAnUploadThatIsAborted) {
   SnapshotTransfers transfers({.max_bytes = 100, .timeout = absl::Seconds(30)});
   transfers.Take(PartOf(1, "abcdef", 0, 2), kNoLimit, kStart);

@@ -43,25 +43,26 @@ absl::Status StoreFamily::Join(const std::string& role, std::shared_ptr<Identifi
   if (mine.id.empty()) return absl::OkStatus();
   MutexLock lock(mutex_);
   for (const auto& [other_role, other] : stores_) {
-    const StoreIdentity its = other->identity();
+    const StoreIdentity its = other.store->identity();
     const bool i_am_replaced = KnowsAnother(its, role, mine);
     if (!i_am_replaced && !KnowsAnother(mine, other_role, its)) continue;
     const std::string what = i_am_replaced ? Replaced(role, other_role) : Replaced(other_role, role);
-    if (on_replaced == OnReplacedStore::kRefuse) {
+    if (on_replaced == OnReplacedStore::kRefuse && other.on_replaced == OnReplacedStore::kRefuse) {
       return absl::FailedPreconditionError(
           absl::StrCat(what,
                        "Check the paths of both, and restore the folder from a backup. To go on with it on "
-                       "purpose, start once with on_replaced_store = OnReplacedStore::kAccept"));
+                       "purpose, as after a `journal import` into another folder, start once with "
+                       "on_replaced_store = OnReplacedStore::kAccept in the setup of one of them"));
     }
     system_.log().Log(LogLevel::kWarning, {.at = system_.toolbox().WallNow(),
                                            .text = absl::StrCat(what, "It is accepted (OnReplacedStore::kAccept)")});
   }
   for (const auto& [other_role, other] : stores_) {
-    const StoreIdentity its = other->identity();
+    const StoreIdentity its = other.store->identity();
     Remember(*store, mine, other_role, its.id);
-    Remember(*other, its, role, mine.id);
+    Remember(*other.store, its, role, mine.id);
   }
-  stores_.insert_or_assign(role, std::move(store));
+  stores_.insert_or_assign(role, Member{std::move(store), on_replaced});
   return absl::OkStatus();
 }
 

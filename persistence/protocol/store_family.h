@@ -7,7 +7,8 @@
 //
 // PersistenceExtension and StateExtension call it for each store that is added with a storage. Each
 // store remembers the others durably, by their roles (StoreIdentity). A store that has no identity,
-// as those in memory, is not compared.
+// as those in memory, is not compared. A store that cannot remember, such as one that is open for
+// reading only, is compared with what it knows, and learns no new partners.
 //
 // Limits. A store that was restored from an older backup has its old identity: a recovery that
 // meets a lost tail says so (kEventsLost, kFenced). The cluster's store of records is not compared.
@@ -33,14 +34,20 @@ class StoreFamily {
  public:
   explicit StoreFamily(ActorSystem& system) : system_(system) {}
 
-  // FailedPrecondition if the store or another one of the family was replaced, unless
-  // `on_replaced` is kAccept.
+  // FailedPrecondition if the store or another one of the family was replaced, unless the setup of
+  // either of the two says kAccept.
   absl::Status Join(const std::string& role, std::shared_ptr<IdentifiedStore> store, OnReplacedStore on_replaced);
 
  private:
+  struct Member {
+    std::shared_ptr<IdentifiedStore> store;
+    OnReplacedStore on_replaced;
+  };
+
   ActorSystem& system_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<IdentifiedStore>> stores_ ABSL_GUARDED_BY(mutex_);
+  // By role.
+  std::map<std::string, Member> stores_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

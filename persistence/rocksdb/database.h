@@ -114,8 +114,8 @@ class Database {
   // all: if not, nothing changes and readers go on.
   absl::Status Reopen();
 
-  // Says that this database is the one of before. Constant while it is open. Empty for
-  // databases with a `check`, and for those of older programs that are opened read only.
+  // The identity, constant while open. Empty for databases with a `check`, and for those of older
+  // programs that are opened read only.
   const StoreIdentity& identity() const { return identity_; }
   // Adds to `batch` which store was used with this one. `identity()` stays.
   void PutPartner(std::string_view role, std::string_view id, rocksdb::WriteBatch& batch);

@@ -32,8 +32,7 @@ class StoreEngine::PartnerOperation final : public CommitQueue::Operation {
       : engine_(engine), role_(std::move(role)), id_(std::move(id)), promise_(std::move(promise)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
-    // A commit of its own. The stores take an empty batch for the beginning of a group, so nothing
-    // may be in it that is not theirs.
+    // Commits alone: stores take an empty batch as the start of a group.
     if (batch.Count() > 0) return Outcome::kCommitFirst;
     rocksdb::WriteBatch own;
     engine_.database_->PutPartner(role_, id_, own);

@@ -108,6 +108,27 @@ TEST_F(StoreFamilyTest, GoesOnWithAReplacedStoreOnPurposeAndSaysSo) {
   EXPECT_TRUE(Start().ok());
 }
 
+TEST_F(StoreFamilyTest, AcceptsAReplacedStoreIfTheSetupOfEitherStoreSaysSo) {
+  ASSERT_TRUE(Start().ok());
+  Remove("journal");
+  const absl::Status refused = Start();
+  EXPECT_TRUE(absl::StrContains(refused.message(), "`journal import`")) << refused;
+  {
+    Stores stores(*this);
+    TestKit kit;
+    auto& persistence = kit.system().Extension<PersistenceExtension>();
+    // The store that was replaced is added first.
+    ASSERT_TRUE(
+        persistence.AddJournal("main", {.storage = stores.journal, .on_replaced_store = OnReplacedStore::kAccept})
+            .ok());
+    kit.ExpectLog({.level = LogLevel::kWarning, .contains = "the store \"journal:main\" is not the one that"}, 2, [&] {
+      EXPECT_TRUE(persistence.AddSnapshotStore("main", {.storage = stores.snapshots}).ok());
+      EXPECT_TRUE(kit.system().Extension<StateExtension>().AddStore("main", {.storage = stores.states}).ok());
+    });
+  }
+  EXPECT_TRUE(Start().ok());
+}
+
 TEST_F(StoreFamilyTest, AddsAStoreThatWasNotThereBefore) {
   {
     Stores stores(*this);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -24,6 +25,7 @@
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
+#include "fraktor/persistence/actor/recovery.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -85,6 +87,8 @@ namespace {
 
 constexpr std::string_view kId = "ledger";
 constexpr size_t kLargeSnapshotBytes = size_t{16} << 20;
+// Longer than the patience of the scenario.
+constexpr absl::Duration kNever = absl::Hours(1);
 
 // What the actors tell the test.
 class Notebook {
@@ -119,11 +123,13 @@ using Pages = Notebook::Pages;
 
 class Ledger final : public PersistentActor {
  public:
-  explicit Ledger(std::shared_ptr<Notebook> notebook, std::string_view id = kId)
-      : id_(id), shared_(std::move(notebook)), notebook_(*shared_) {}
+  explicit Ledger(std::shared_ptr<Notebook> notebook, std::string_view id = kId,
+                  uint64_t recover_to = std::numeric_limits<uint64_t>::max())
+      : id_(id), recover_to_(recover_to), shared_(std::move(notebook)), notebook_(*shared_) {}
 
  private:
   std::string PersistenceId() const override { return id_; }
+  Recovery RecoverFrom() const override { return {.to_sequence_nr = recover_to_}; }
 
   absl::Status ReceiveRecover(ActorContext&, Envelope& event) override {
     numbers_.push_back(event.As<Noted>().number);
@@ -202,6 +208,7 @@ class Ledger final : public PersistentActor {
   }
 
   const std::string id_;
+  const uint64_t recover_to_;
   const std::shared_ptr<Notebook> shared_;
   Notebook& notebook_;
   std::vector<int64_t> numbers_;
@@ -269,10 +276,16 @@ class Scenario {
     PersistenceOptions options;
     options.actor.write_timeout = nodes_.write_timeout;
     options.actor.max_write_resends = 100;
+    // Only a hang reaches these, however slow the machine is.
+    options.actor.recovery_event_timeout = kNever;
     ASSERT_TRUE(writer.Configure(options).ok());
     const RemoteStores there = RemoteStores::At(*nodes_.writer, nodes_.keeper_authority).value();
     ASSERT_TRUE(writer.AddJournal("there", {.actor = there.Journal("main").value()}).ok());
-    ASSERT_TRUE(writer.AddSnapshotStore("there", {.actor = there.SnapshotStore("main").value()}).ok());
+    ASSERT_TRUE(
+        writer
+            .AddSnapshotStore("there", {.actor = there.SnapshotStore("main").value(),
+                                        .remote = {.max_message_bytes = kDefaultStoreMessageBytes, .timeout = kNever}})
+            .ok());
     Start();
     Await("the first recovery", [](const Pages& pages) { return pages.recovered == 1; });
   }
@@ -367,11 +380,23 @@ class Scenario {
     AwaitIn(*there, "a large event", [](const Pages& pages) { return pages.handled.size() == 1; });
     nodes_.keeper->Stop(owner);
     AwaitIn(*there, "the end of its owner", [](const Pages& pages) { return pages.ended == 1; });
+    ASSERT_NO_FATAL_FAILURE(HearsThatTheLastEventIsMissing(kLarge, std::numeric_limits<uint64_t>::max()));
+    // It is the last one of a bounded recovery, and not of the journal.
+    const ActorRef next = nodes_.keeper->TrySpawn(*MakeProps<Ledger>({}, there, kLarge)).value();
+    Tell(next, Note{.first = 2});
+    AwaitIn(*there, "a small event", [](const Pages& pages) { return pages.handled.size() == 2; });
+    nodes_.keeper->Stop(next);
+    AwaitIn(*there, "the end of the next owner", [](const Pages& pages) { return pages.ended == 2; });
+    ASSERT_NO_FATAL_FAILURE(HearsThatTheLastEventIsMissing(kLarge, 1));
+  }
+
+  void HearsThatTheLastEventIsMissing(std::string_view id, uint64_t recover_to) {
     const auto here = std::make_shared<Notebook>();
-    ASSERT_TRUE(nodes_.writer->TrySpawn(*MakeProps<Ledger>({}, here, kLarge)).ok());
-    AwaitIn(*here, "the end of a recovery", [](const Pages& pages) { return pages.ended == 1; });
-    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(here->Read().failure), JournalErrorKind::kIo) << here->Read().failure;
+    ASSERT_TRUE(nodes_.writer->TrySpawn(*MakeProps<Ledger>({}, here, id, recover_to)).ok());
+    AwaitIn(*here, "the end of a recovery",
+            [](const Pages& pages) { return pages.ended == 1 || pages.recovered == 1; });
     EXPECT_EQ(here->Read().recovered, 0);
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(here->Read().failure), JournalErrorKind::kIo) << here->Read().failure;
   }
 
   void HearsThatItIsFenced() {

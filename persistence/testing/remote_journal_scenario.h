@@ -44,8 +44,8 @@ struct RemoteJournalNodes {
 
   // A write that is not answered for so long is sent again: longer than a round trip.
   absl::Duration write_timeout = absl::Seconds(1);
-  // How long each step may take.
-  absl::Duration patience = absl::Minutes(2);
+  // How long each step may take. Only a hang reaches it.
+  absl::Duration patience = absl::Minutes(20);
 };
 
 // All that the two systems say to each other.
