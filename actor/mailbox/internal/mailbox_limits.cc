@@ -243,6 +243,9 @@ Envelope* MailboxLimits::TakeOldest(const OverflowPolicy& policy, const Envelope
 // The message joins the line if there is one, because an earlier message of its sender may be
 // there.
 Admission MailboxLimits::Pass(Envelope* envelope) {
+  // If there is room and no line, the message needs neither the lock nor a place. Readmit pushes
+  // the messages of a line before it ends the line, so none of them is overtaken.
+  if (word_.HasRoom(word_.Look())) return {.kind = AdmissionKind::kPass};
   std::list<Place> place;
   place.push_back({.envelope = envelope});
   MutexLock lock(mutex_);
