@@ -595,6 +595,23 @@ TEST(MailboxLimits, LetMessagesOfTheRuntimeWaitBehindTheLine) {
   EXPECT_EQ(reject.limits.depth(), 1u);
 }
 
+// SCH-4: very many Terminated wait in a full mailbox. No message to it looks through all of them;
+// otherwise this test would not end.
+TEST(MailboxLimits, FindTheOldestMessageBehindManyThatAreNotDropped) {
+  constexpr int kMany = 300'000;
+  Mailbox mailbox(Bounded(2, OverflowStrategy::kDropOldest));
+  for (int i = 0; i < kMany; ++i) ASSERT_EQ(mailbox.KindOfOwn(-1), AdmissionKind::kKept);
+  for (int i = 0; i < kMany; ++i) {
+    const EnvelopePtr dropped(mailbox.Send(i, 1).victim);
+    ASSERT_EQ(dropped == nullptr ? -1 : NumberOf(*dropped), i < 2 ? -1 : i - 2);
+  }
+  const Leftovers left = mailbox.limits.Close();
+  EXPECT_EQ(left.kept, size_t{kMany} + 2);
+  const Numbers numbers = NumbersOf(left.dead_letters);
+  EXPECT_EQ(std::count(numbers.begin(), numbers.end(), -1), kMany);
+  EXPECT_EQ(numbers.back(), kMany - 1);
+}
+
 // SCH-4, A55
 TEST(MailboxLimits, HoldMessagesInLineAndLetThemInAtHalfOfTheCapacity) {
   Mailbox mailbox({.capacity = 4, .overflow = OverflowStrategy::kBlockProducer, .push_timeout = absl::Seconds(3)});
