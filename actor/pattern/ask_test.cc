@@ -514,6 +514,16 @@ TEST_F(AskTest, AQuestionThatWaitsInAMailboxFailsWhenTheActorEnds) {
   EXPECT_TRUE(Has(status, "pekko://s/user/silent has ended")) << status;
 }
 
+TEST_F(AskTest, TryTellSaysThatAnAskHasEnded) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  EXPECT_FALSE(system_->AskAndWait(silent, Question{}, absl::Seconds(1)).ok());
+  ASSERT_EQ(asked.size(), 1u);
+  const absl::Status late = TryTell(asked[0], Answer{});
+  EXPECT_EQ(late.code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(Has(late, "Answer has no recipient: the ask has ended")) << late;
+}
+
 // Cannot start.
 class Stillborn : public Actor<Stillborn, Question> {
  public:

@@ -436,9 +436,11 @@ TEST_F(RouterTest, TailChoppingFailsTheAskIfACopyThrows) {
   for (const int allowed : {0, 1, 2}) {
     Fragile::copies = 0;
     Fragile::allowed = allowed;
+    const uint64_t lost = DeadLettersFor(DeadLetterReason::kNoRecipient);
     Future<Answer> asking = system_->Ask(router, Fragile{}, absl::Seconds(60));
     RunFor(absl::Milliseconds(100));
     ASSERT_TRUE(asking.IsReady()) << allowed;
+    EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNoRecipient), lost + 1) << allowed;
     const absl::Status why = asking.Take().status();
     EXPECT_NE(why.message().find("no copy"), absl::string_view::npos) << why;
   }
@@ -463,6 +465,38 @@ TEST_F(RouterTest, ACopyThatThrowsIsADeadLetterAndDoesNotThrowOutOfTell) {
   const absl::Status tried = TryTell(router, Fragile{});
   EXPECT_EQ(tried.code(), absl::StatusCode::kInternal);
   EXPECT_NE(tried.message().find("no copy"), absl::string_view::npos) << tried;
+}
+
+// An error of TryTell means that the message is lost, so one routee that takes it is enough for OK.
+TEST_F(RouterTest, TryTellToAllIsAnErrorOnlyIfNoRouteeTakesTheMessage) {
+  // A router without routees takes no message.
+  const ActorRef nobody = SpawnRouter(MakeGroup({}));
+  const std::vector<ActorRef> workers = SpawnWorkers(2);
+  const auto broadcast_to = [&](std::vector<ActorRef> routees) {
+    const ActorRef router =
+        SpawnRouter(MakeGroup({.strategy = RouterStrategy::Broadcasting(), .routees = std::move(routees)}));
+    Settle();
+    return router;
+  };
+  const std::vector<std::vector<ActorRef>> some_take = {
+      {nobody, workers[0], workers[1]}, {workers[0], nobody, workers[1]}, {workers[0], workers[1], nobody}};
+  for (const std::vector<ActorRef>& routees : some_take) {
+    const absl::Status tried = TryTell(broadcast_to(routees), Job{1});
+    EXPECT_TRUE(tried.ok()) << tried;
+    Settle();
+    EXPECT_EQ(book_.total(), 2u);
+    book_.jobs.clear();
+  }
+  EXPECT_EQ(TryTell(broadcast_to({nobody, nobody}), Job{1}).code(), absl::StatusCode::kNotFound);
+  // The same if a copy throws.
+  const ActorRef router = broadcast_to({workers[0], workers[1], nobody});
+  for (const int allowed : {0, 1}) {
+    const uint64_t lost = DeadLettersFor(DeadLetterReason::kNoRecipient);
+    Fragile::copies = 0;
+    Fragile::allowed = allowed;
+    EXPECT_EQ(TryTell(router, Fragile{}).ok(), allowed == 1) << allowed;
+    EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNoRecipient), lost + 1) << allowed;
+  }
 }
 
 // Asks by telling, and gets an answer that cannot be copied.

@@ -219,12 +219,14 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
   } else {
     PathFailureReporter(system_.events(), system_.dead_letters()).Report(receivers.missing, letter, now).IgnoreError();
   }
-  // The asker gets its error now and does not wait for the timeout.
+  // The asker gets its error now and does not wait for the timeout. If other recipients have the
+  // ask, the asker waits for them.
   const auto why = [&] {
     return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
                      absl::StrCat(ToAbsl(message->type()->name()), " gets no reply: ", receivers.missing.message()));
   };
   if (sender.IsPromise()) {
+    if ((sender.word() & ActorRef::kShared) != 0) return;
     AnswerPromise(sender, MakeEnvelope<ErrorReply>(ActorRef(), why()).release());
   } else {
     FailRemoteAsk(sender, why);

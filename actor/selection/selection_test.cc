@@ -475,11 +475,15 @@ TEST_F(SelectionTest, WhatCannotBeCopiedGoesToOneButNotToSeveral) {
   EXPECT_EQ(system_->dead_letters().total(), 1u);
 }
 
-// A message whose copies throw.
+// A message whose copies throw after the first `allowed`.
 struct Fragile {
   Fragile() = default;
   Fragile(Fragile&&) noexcept = default;
-  Fragile(const Fragile&) { throw std::runtime_error("no copy"); }
+  Fragile(const Fragile&) {
+    if (++copies > allowed) throw std::runtime_error("no copy");
+  }
+  static inline int copies = 0;
+  static inline int allowed = 0;
 };
 
 TEST_F(SelectionTest, ACopyThatThrowsIsADeadLetterAndDoesNotThrowOutOfTell) {
@@ -489,6 +493,33 @@ TEST_F(SelectionTest, ACopyThatThrowsIsADeadLetterAndDoesNotThrowOutOfTell) {
   Select(*system_, "/user/c1").Tell(Fragile{});
   Settle();
   EXPECT_EQ(system_->dead_letters().total(), 1u);
+}
+
+TEST_F(SelectionTest, ACopyThatThrowsFailsAnAskOnlyIfNoRecipientHasIt) {
+  for (const int allowed : {0, 1}) {
+    ActorRef promise;
+    Future<Ping> answer =
+        system_->Ask<Ping>(c1_, Do{[&](ActorContext& context) { promise = context.sender(); }}, absl::Seconds(5));
+    Settle();
+    const uint64_t lost = system_->dead_letters().count(DeadLetterReason::kNotCopyable);
+    Fragile::copies = 0;
+    Fragile::allowed = allowed;
+    const Selection all = Select(*system_, "/user/*");
+    ASSERT_EQ(all.Find().size(), 3u);
+    all.TellAs(promise, Fragile{});
+    Fragile::allowed = 0;
+    Settle();
+    EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), lost + 1);
+    EXPECT_EQ(answer.IsReady(), allowed == 0) << "the recipients that have the ask may reply";
+    Tell(promise, Ping{"from the first"});
+    Settle();
+    ASSERT_TRUE(answer.IsReady());
+    const absl::StatusOr<Ping> reply = answer.Take();
+    EXPECT_EQ(reply.ok(), allowed == 1) << reply.status();
+    if (!reply.ok()) {
+      EXPECT_NE(reply.status().message().find("no copy"), absl::string_view::npos) << reply.status();
+    }
+  }
 }
 
 TEST_F(SelectionTest, MessagesOfTheRuntimeGoByItToo) {

@@ -238,7 +238,8 @@ TEST_F(Overtaking, IsNotDoneByATimerThatIsCancelledMeanwhile) {
   }
 }
 
-// SCH-4: an actor sends to itself.
+// SCH-4: an actor sends to itself. The message after the pill is not handled, but it takes a place:
+// a mailbox that drops the oldest message drops one more for it.
 TEST_F(Overtaking, IsNotDoneByMessagesOfTheActorToItself) {
   for (const Mailbox& mailbox : AllMailboxes()) {
     SpawnPair(mailbox);
@@ -248,13 +249,9 @@ TEST_F(Overtaking, IsNotDoneByMessagesOfTheActorToItself) {
       context.Tell(context.self(), Quiet{9});
       return absl::OkStatus();
     });
-    const Lines noted = Noted();
-    EXPECT_EQ(noted.back(), "PostStop") << mailbox.name;
-    for (const std::string& line : noted) {
-      if (mailbox.options.overflow != OverflowStrategy::kDropOldest && mailbox.name != "a policy that replaces") {
-        EXPECT_NE(line, "9") << mailbox.name;
-      }
-    }
+    Lines expected = {"1", "2", "3"};  // An actor never waits for room in its own mailbox.
+    if (mailbox.handled.size() == 2) expected = mailbox.handled.front() == "1" ? Lines{"1", "2"} : Lines{"3"};
+    EXPECT_EQ(Noted(), And(expected, "PostStop")) << mailbox.name;
   }
 }
 

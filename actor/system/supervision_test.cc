@@ -271,6 +271,76 @@ TEST(SupervisionOfAllAtOnce, RestartsEachChildOnceAndCountsOneRestart) {
   EXPECT_EQ(restarts, kRounds * kParts) << "one more failure than max_restarts stops all";
 }
 
+// SCH-7: all children of a boss that escalates fail before its first decision. The verdict on the
+// boss covers all of these failures, and counts once.
+TEST(SupervisionOfAllAtOnce, EscalatesOnceForFailuresThatHappenAtOnce) {
+  for (const bool resumes : {false, true}) {
+    for (const int parts : {5, 2'000}) {
+      std::counting_semaphore<> waits{0};
+      std::counting_semaphore<> goes_on{0};
+      int restarts = 0;
+      int decisions = 0;
+      const SupervisorStrategy of_top({.max_restarts = 3, .decider = [&](const Failure&) {
+                                         ++decisions;
+                                         return resumes ? Resume() : fraktor::Restart();
+                                       }});
+      const SupervisorStrategy of_boss({.decider = [](const Failure&) { return fraktor::Escalate(); }});
+      const std::unique_ptr<StdToolbox> toolbox = StdToolbox::Make({}).value();
+      DiarySink sink;
+      ActorSystemOptions options;
+      options.config.system_name = "test";
+      options.toolbox = toolbox.get();
+      options.log_sink = &sink;
+      options.workers = 1;
+      const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+      const ActorRef top = system->Spawn(*MakeProps<HeldBoss>({}, &of_top, &waits, &goes_on), "top");
+      ActorRef boss;
+      std::vector<ActorRef> kids;
+      std::counting_semaphore<> told{0};
+      // Waits until the actor has handled the message, or it is lost because the actor has ended.
+      const auto let = [&](ActorRef actor, std::function<void(ActorContext&)> what) {
+        std::shared_ptr<void> message_ended(nullptr, [&told](void*) { told.release(); });
+        Tell(actor, Act{[what = std::move(what), message_ended = std::move(message_ended)](ActorContext& context) {
+               what(context);
+               return absl::OkStatus();
+             }});
+        told.acquire();
+      };
+      let(top, [&](ActorContext& context) {
+        boss = context.Spawn(
+            *MakeProps<HeldBoss>({.dispatcher = DispatcherChoice::kPinned}, &of_boss, &waits, &goes_on), "boss");
+      });
+      const PropsPtr props = MakeProps<Part>({}, &restarts);
+      let(boss, [&](ActorContext& context) {
+        for (int i = 0; i < parts; ++i) kids.push_back(context.Spawn(*props));
+      });
+      int failed = 0;
+      Tell(boss, 0);
+      waits.acquire();
+      for (const ActorRef kid : kids) {
+        Tell(kid, Act{[&failed](ActorContext&) {
+               ++failed;
+               return absl::InternalError("broken");
+             }});
+      }
+      const auto all_failed = [&] { return failed == parts; };
+      Tell(system->Spawn(*MakeProps<Waiter>({}, all_failed, &goes_on)), 0);
+      // The boss handles it after the verdict, and the children have their verdicts then.
+      let(boss, [](ActorContext&) {});
+      let(top, [](ActorContext&) {});
+      EXPECT_EQ(decisions, 1) << parts;
+      ASSERT_TRUE(top.IsCurrent());
+      ASSERT_TRUE(boss.IsCurrent());
+      EXPECT_EQ(boss.slot()->failures, 0);
+      for (const ActorRef kid : kids) {
+        if (!resumes) continue;
+        ASSERT_TRUE(kid.IsCurrent());
+        let(kid, [](ActorContext& context) { EXPECT_EQ(context.slot().failures, 0); });
+      }
+    }
+  }
+}
+
 // SCH-7: a child that fails after its restart has failed anew, also if its siblings still wait.
 TEST_F(SupervisionOfAll, RestartsAllAgainForAFailureAfterTheRestart) {
   SpawnParts(3, {});
@@ -340,6 +410,24 @@ TEST_F(Supervision, StopsAllForOne) {
   Fail(kids_[1]);
   for (const ActorRef kid : kids_) EXPECT_FALSE(IsAlive(kid));
   EXPECT_TRUE(IsAlive(boss_));
+}
+
+// The first child that cannot start stops all. The askers of the others learn the cause too.
+TEST_F(Supervision, TellsAskersWhyEachOfAllCouldNotStart) {
+  boss_ = Spawn("boss", {.strategy = Strategy({.scope = SupervisionScope::kAllForOne})});
+  Let(boss_, [&](ActorContext& context) {
+    for (const char* name : {"x", "y", "z"}) {
+      const auto fails = [name](ActorContext&) { return absl::NotFoundError(std::string(name) + " has no lamp"); };
+      kids_.push_back(context.Spawn(*PropsFor(name, {.pre_start = fails}), name));
+    }
+    return absl::OkStatus();
+  });
+  for (size_t i = 0; i < kids_.size(); ++i) {
+    ASSERT_FALSE(IsAlive(kids_[i]));
+    const absl::Status why =
+        system().AskAndWait<std::string>(kids_[i], std::string("lives?"), absl::Seconds(1)).status();
+    EXPECT_NE(why.message().find(std::string(1, "xyz"[i]) + " has no lamp"), absl::string_view::npos) << why;
+  }
 }
 
 // A23: a resume concerns only the failed child, also with an all-for-one strategy.

@@ -67,13 +67,13 @@ struct MailboxLimits::BlockedThread {
 
 MailboxLimits::~MailboxLimits() {
   MutexLock lock(mutex_);
-  assert(line_.empty() && kept_.empty());
+  assert(line_.empty() && first_passing_.empty() && kept_.empty());
 }
 
 void MailboxLimits::Configure(uint32_t generation, const MailboxOptions& options) {
   assert(options.Validate().ok() && options.bounded());
   MutexLock lock(mutex_);
-  assert(line_.empty() && kept_.empty());
+  assert(line_.empty() && first_passing_.empty() && kept_.empty());
   push_timeout_ = options.push_timeout;
   policy_ = options.overflow_policy;
   built_in_.store(policy_ == nullptr ? BuiltInPolicy(options.overflow) : nullptr, std::memory_order_relaxed);
@@ -220,6 +220,7 @@ Admission MailboxLimits::KeepLocked(Envelope* envelope, Envelope* victim) {
     word_.Add();
   }
   kept_.PushBack(envelope);
+  MoveFirstPassing();
   return {.kind = AdmissionKind::kKept, .ring = !std::exchange(bell_rings_, true), .victim = victim};
 }
 
@@ -237,12 +238,20 @@ Envelope* MailboxLimits::TakeOldest(const OverflowPolicy& policy, const Envelope
     *error = Thrown(policy);
   }
   kept_.Prepend(skipped);
+  MoveFirstPassing();
   return oldest;
+}
+
+void MailboxLimits::MoveFirstPassing() {
+  while (!kept_.empty() && Passes(*kept_.first)) first_passing_.PushBack(kept_.PopFront());
 }
 
 // The message joins the line if there is one, because an earlier message of its sender may be
 // there.
 Admission MailboxLimits::Pass(Envelope* envelope) {
+  // If there is room and no line, the message needs neither the lock nor a place. Readmit pushes
+  // the messages of a line before it ends the line, so none of them is overtaken.
+  if (word_.HasRoom(word_.Look())) return {.kind = AdmissionKind::kPass};
   std::list<Place> place;
   place.push_back({.envelope = envelope});
   MutexLock lock(mutex_);
@@ -372,15 +381,16 @@ std::vector<ActorRef> MailboxLimits::Readmit(absl::FunctionRef<void(EnvelopeList
 
 Envelope* MailboxLimits::TakeKept(bool* more) {
   MutexLock lock(mutex_);
-  Envelope* const envelope = kept_.PopFront();
-  if (envelope != nullptr && Passes(*envelope)) {
+  Envelope* envelope = first_passing_.PopFront();
+  if (envelope != nullptr) {
     --kept_passing_;
     envelope->set_target_word(envelope->target_word() & ~kPassesMark);
-  } else if (envelope != nullptr) {
+  } else if ((envelope = kept_.PopFront()) != nullptr) {
     --kept_size_;
     word_.Subtract(1);
+    MoveFirstPassing();
   }
-  bell_rings_ = !kept_.empty();
+  bell_rings_ = !first_passing_.empty() || !kept_.empty();
   *more = bell_rings_;
   return envelope;
 }
@@ -393,7 +403,8 @@ Leftovers MailboxLimits::Close() {
   word_.Close();
   ended = std::exchange(policy_, nullptr);
   word_.Subtract(kept_size_);
-  left.dead_letters = std::exchange(kept_, {});
+  left.dead_letters = std::exchange(first_passing_, {});
+  left.dead_letters.Append(std::exchange(kept_, {}));
   left.kept = std::exchange(kept_size_, 0) + std::exchange(kept_passing_, 0);
   bell_rings_ = false;
   while (!line_.empty()) {

@@ -250,6 +250,9 @@ class MailboxLimits {
   // the policy throws, sets `error` to the text.
   Envelope* TakeOldest(const OverflowPolicy& policy, const Envelope& arriving, std::string* error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves messages that pass limits from the front of kept_ to first_passing_. Call it after each
+  // change of kept_. It moves each message at most once.
+  void MoveFirstPassing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Admission Pass(Envelope* envelope);
   Admission Hold(Envelope* envelope, ActorRef sender, Producer producer);
   // Returns whether a message may use the reserve.
@@ -292,8 +295,11 @@ class MailboxLimits {
   size_t held_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t control_in_line_ ABSL_GUARDED_BY(mutex_) = 0;  // Only if there is a reserve.
   absl::flat_hash_map<ActorRef, size_t> held_of_ ABSL_GUARDED_BY(mutex_);
-  // DropOldest: the queue. The depth of the word contains these messages too, except those that
-  // pass limits.
+  // DropOldest: the queue is first_passing_, and then kept_. The depth of the word contains these
+  // messages too, except those that pass limits. first_passing_ contains only messages that pass
+  // limits. kept_ begins with a message that may be dropped, so TakeOldest need not look for it
+  // among very many that may not.
+  EnvelopeList first_passing_ ABSL_GUARDED_BY(mutex_);
   EnvelopeList kept_ ABSL_GUARDED_BY(mutex_);
   size_t kept_size_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t kept_passing_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -132,6 +132,14 @@ class Mailbox {
     }
     return answer;
   }
+  // Puts a message of the runtime into the mailbox, as its actor does.
+  AdmissionKind KindOfOwn(int number, uint32_t generation = kGeneration) {
+    EnvelopePtr envelope = Message(number, 0, generation);
+    const AdmissionKind kind = limits.AdmitOwn(envelope.get()).kind;
+    if (kind == AdmissionKind::kPass) inbox.PushBack(envelope.release());
+    if (kind == AdmissionKind::kKept || kind == AdmissionKind::kHeld) (void)envelope.release();
+    return kind;
+  }
   AdmissionKind KindOf(int number, uintptr_t actor, Producer producer = Producer::kActor) {
     return Send(number, actor, producer).kind;
   }
@@ -517,6 +525,91 @@ TEST(MailboxLimits, DropTheOldestOfOne) {
   EXPECT_FALSE(more);
   EXPECT_EQ(mailbox.limits.TakeKept(&more), nullptr);
   EXPECT_FALSE(more);
+}
+
+// SCH-4: a message of the runtime takes no room, and is never dropped.
+TEST(MailboxLimits, KeepMessagesOfTheRuntimeBehindEarlierOnes) {
+  Mailbox mailbox(Bounded(2, OverflowStrategy::kDropOldest));
+  EXPECT_EQ(mailbox.KindOfOwn(1, kGeneration + 2), AdmissionKind::kEnded);
+  mailbox.Send(1, 1);
+  mailbox.Send(2, 1);
+  EXPECT_EQ(mailbox.KindOfOwn(3), AdmissionKind::kKept);
+  EXPECT_EQ(mailbox.limits.depth(), 2u);
+  for (const auto& [number, dropped] : {std::pair(4, 1), std::pair(5, 2)}) {
+    const Admission admission = mailbox.Send(number, 1);
+    ASSERT_NE(admission.victim, nullptr);
+    EXPECT_EQ(NumberOf(*EnvelopePtr(admission.victim)), dropped);
+  }
+  EXPECT_EQ(mailbox.KindOfOwn(6), AdmissionKind::kKept);
+  for (const int number : {3, 4}) {
+    bool more = false;
+    const EnvelopePtr taken(mailbox.limits.TakeKept(&more));
+    ASSERT_NE(taken, nullptr);
+    EXPECT_EQ(NumberOf(*taken), number);
+    EXPECT_EQ(taken->target_word(), kGeneration | kLimited) << "without a mark";
+    EXPECT_TRUE(more);
+  }
+  EXPECT_EQ(mailbox.limits.depth(), 1u);
+  EXPECT_EQ(mailbox.KindOfOwn(7), AdmissionKind::kKept);
+  const Leftovers left = mailbox.limits.Close();
+  EXPECT_EQ(left.kept, 3u);
+  EXPECT_EQ(NumbersOf(left.dead_letters), (Numbers{5, 6, 7}));
+  EXPECT_EQ(mailbox.limits.depth(), 0u);
+  EXPECT_EQ(mailbox.KindOfOwn(8), AdmissionKind::kEnded);
+  // The next actor begins anew.
+  mailbox.limits.Configure(kGeneration + 2, Bounded(2, OverflowStrategy::kDropOldest));
+  EXPECT_EQ(mailbox.KindOfOwn(9, kGeneration + 2), AdmissionKind::kKept);
+  bool more = true;
+  EXPECT_EQ(NumberOf(*EnvelopePtr(mailbox.limits.TakeKept(&more))), 9);
+  EXPECT_FALSE(more);
+  EXPECT_EQ(mailbox.limits.depth(), 0u);
+}
+
+// SCH-4
+TEST(MailboxLimits, LetMessagesOfTheRuntimeWaitBehindTheLine) {
+  Mailbox mailbox(Bounded(2, OverflowStrategy::kBlockProducer));
+  mailbox.Send(1, 1);
+  mailbox.Send(2, 1);
+  EXPECT_EQ(mailbox.KindOfOwn(10), AdmissionKind::kPass) << "the mailbox is full, and nobody waits";
+  EXPECT_EQ(mailbox.limits.depth(), 2u);
+  EXPECT_EQ(mailbox.KindOf(3, 1), AdmissionKind::kHeld);
+  EXPECT_EQ(mailbox.KindOfOwn(11), AdmissionKind::kHeld);
+  EXPECT_EQ(mailbox.limits.depth(), 2u);
+  // The inbox of this test does not know which messages are counted.
+  EXPECT_EQ(NumberOf(*EnvelopePtr(mailbox.inbox.PopFront())), 1);
+  EXPECT_TRUE(mailbox.limits.TakenOut());
+  mailbox.Readmit();
+  EXPECT_EQ(mailbox.resumed, (Refs{Actor(1)}));
+  EXPECT_EQ(mailbox.limits.depth(), 2u);
+  EXPECT_EQ(mailbox.KindOfOwn(12), AdmissionKind::kHeld) << "11 still waits";
+  const Leftovers left = mailbox.limits.Close();
+  EXPECT_EQ(left.kept, 0u);
+  EXPECT_EQ(NumbersOf(left.dead_letters), (Numbers{11, 12}));
+  EXPECT_TRUE(left.resume.empty()) << "no actor is suspended for them";
+  EXPECT_EQ(NumbersOf(std::exchange(mailbox.inbox, {})), (Numbers{2, 10, 3}));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(mailbox.limits.TakenOut());
+
+  Mailbox reject(Bounded(1, OverflowStrategy::kReject));
+  reject.Send(1, 1);
+  EXPECT_EQ(reject.KindOfOwn(2), AdmissionKind::kPass);
+  EXPECT_EQ(reject.limits.depth(), 1u);
+}
+
+// SCH-4: very many Terminated wait in a full mailbox. No message to it looks through all of them;
+// otherwise this test would not end.
+TEST(MailboxLimits, FindTheOldestMessageBehindManyThatAreNotDropped) {
+  constexpr int kMany = 300'000;
+  Mailbox mailbox(Bounded(2, OverflowStrategy::kDropOldest));
+  for (int i = 0; i < kMany; ++i) ASSERT_EQ(mailbox.KindOfOwn(-1), AdmissionKind::kKept);
+  for (int i = 0; i < kMany; ++i) {
+    const EnvelopePtr dropped(mailbox.Send(i, 1).victim);
+    ASSERT_EQ(dropped == nullptr ? -1 : NumberOf(*dropped), i < 2 ? -1 : i - 2);
+  }
+  const Leftovers left = mailbox.limits.Close();
+  EXPECT_EQ(left.kept, size_t{kMany} + 2);
+  const Numbers numbers = NumbersOf(left.dead_letters);
+  EXPECT_EQ(std::count(numbers.begin(), numbers.end(), -1), kMany);
+  EXPECT_EQ(numbers.back(), kMany - 1);
 }
 
 // SCH-4, A55

@@ -28,21 +28,27 @@ absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) 
   const ActorRef sender = message->sender();
   if (to.size() > 1) message->set_sender(SharedSender(sender));
   absl::Status first;
+  bool is_taken = false;
+  const auto send = [&](ActorRef routee, EnvelopePtr one) {
+    absl::Status sent = SendOrMark(routee, std::move(one));
+    is_taken = is_taken || sent.ok();
+    if (first.ok()) first = std::move(sent);
+  };
   for (size_t i = 0; i + 1 < to.size(); ++i) {
     EnvelopePtr copy;
     try {
       copy = CopyEnvelope(CacheOfThisThread(), *message);
     } catch (...) {
       const absl::Status thrown = ErrorOfThrown();
-      // Nobody has received the ask yet, so its loss must fail it.
-      if (i == 0) message->set_sender(sender);
-      return FailRouting(router, std::move(message), "the copy for each routee", thrown);
+      // If no routee has the ask, its loss must fail it.
+      if (!is_taken) message->set_sender(sender);
+      const absl::Status failed = FailRouting(router, std::move(message), "the copy for each routee", thrown);
+      return is_taken ? absl::OkStatus() : failed;
     }
-    absl::Status sent = SendOrMark(to[i], std::move(copy));
-    if (first.ok()) first = std::move(sent);
+    send(to[i], std::move(copy));
   }
-  absl::Status sent = SendOrMark(to.back(), std::move(message));
-  return first.ok() ? sent : first;
+  send(to.back(), std::move(message));
+  return is_taken ? absl::OkStatus() : first;
 }
 
 }  // namespace fraktor::inline v0::actor_internal

@@ -11,7 +11,9 @@
 namespace fraktor::inline v0::actor_internal {
 
 // Sends copies to all of `to`, and the message itself to the last one. It becomes a dead letter if
-// `to` is empty, or if there are several and the message is not copyable. Returns the first error.
+// `to` is empty, or if there are several and the message is not copyable. If a copy throws, the
+// routees after it get nothing, and the message is one dead letter. Returns an error only if no
+// routee has taken the message: the error of the copy, or else that of the first routee.
 absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message);
 
 }  // namespace fraktor::inline v0::actor_internal

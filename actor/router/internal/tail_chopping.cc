@@ -10,6 +10,7 @@
 #include "fraktor/actor/ask/open_promise.h"
 #include "fraktor/actor/message/routing_key.h"
 #include "fraktor/actor/router/internal/routee_asking.h"
+#include "fraktor/actor/router/internal/routing_failure.h"
 #include "fraktor/actor/send/internal/promise_sending.h"
 #include "fraktor/utils/time/instant.h"
 
@@ -18,6 +19,7 @@ namespace fraktor::inline v0::actor_internal {
 namespace {
 
 struct Chopping {
+  ActorRef router;
   ActorRef promise;
   EnvelopePtr message;
   RefList order;
@@ -37,8 +39,17 @@ void AskNext(std::unique_ptr<Chopping> chopping, RuntimeToolbox& toolbox) {
   if (chopping->asked < chopping->order.size()) {
     const ActorRef routee = chopping->order[chopping->asked++];
     const bool is_last = chopping->asked == chopping->order.size();
-    SendToRoutee(routee, is_last ? std::move(chopping->message) : CopyEnvelope(CacheOfThisThread(), *chopping->message))
-        .IgnoreError();
+    EnvelopePtr one;
+    try {
+      one = is_last ? std::move(chopping->message) : CopyEnvelope(CacheOfThisThread(), *chopping->message);
+    } catch (...) {
+      // The other routees cannot be asked, so the ask fails although earlier ones may still reply.
+      const absl::Status thrown = ErrorOfThrown();
+      chopping->message->set_sender(chopping->promise);
+      FailRouting(chopping->router, std::move(chopping->message), "the copy for each routee", thrown).IgnoreError();
+      return;
+    }
+    SendToRoutee(routee, std::move(one)).IgnoreError();
     if (!is_last) next = std::min(next, toolbox.Now() + chopping->interval);
   }
   // An asker with a shorter timeout needs no timer for the end.
@@ -76,7 +87,8 @@ void AskOneByOne(RouteeAsk ask, uint64_t random, RuntimeToolbox& toolbox) {
   ask.message->set_sender(is_shared ? ActorRef(ask.promise.any_slot(), ask.promise.word() | ActorRef::kShared)
                                     : ask.promise);
   const absl::Duration within = absl::Nanoseconds(ask.all.plan.within_ns);
-  auto chopping = std::make_unique<Chopping>(Chopping{.promise = ask.promise,
+  auto chopping = std::make_unique<Chopping>(Chopping{.router = ask.router,
+                                                      .promise = ask.promise,
                                                       .message = std::move(ask.message),
                                                       .order = std::move(refs),
                                                       .deadline = toolbox.Now() + within,

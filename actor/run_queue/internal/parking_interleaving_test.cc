@@ -270,6 +270,16 @@ struct QueueCaseOf {
     for (Node*& node : nodes) node = &m.Make<Node>();
   }
 
+  // Lets worker 0 run each node once, before the threads of the model begin. A node that has run
+  // goes to another overflow queue than a new one.
+  void RunEachBefore() {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      pool.Register(*nodes[i], 0);
+      MODEL_ASSERT(pool.Attempt(0) == Doing::kBusy);
+      ++expected_runs[i];
+    }
+  }
+
   void Settle() {
     actor_internal::Settle(pool, doing);
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -317,17 +327,21 @@ void WorkerBesideABusyOne(Model& m) {
   m.After([&] { c.Settle(); });
 }
 
-// The ring of the worker is full: half of it goes to the overflow queue.
-void WorkerBesideAFullOne(Model& m) {
+// The ring of the worker is full: half of it goes to an overflow queue.
+void WorkerBesideAFullOneOf(Model& m, bool have_run) {
   auto& c = m.Make<QueueCase>(m);
   c.expected_runs = {1, 1, 1};
   c.doing[0] = Doing::kBusy;
+  if (have_run) c.RunEachBefore();
   c.pool.Register(*c.nodes[0], 0);
   c.pool.Register(*c.nodes[1], 0);
   m.Thread("busy", [&] { c.pool.Register(*c.nodes[2], 0); });
   m.Thread("worker", [&] { c.doing[1] = c.pool.Attempt(1); });
   m.After([&] { c.Settle(); });
 }
+
+void WorkerBesideAFullOne(Model& m) { WorkerBesideAFullOneOf(m, /*have_run=*/false); }
+void WorkerBesideAFullOneOfOldActors(Model& m) { WorkerBesideAFullOneOf(m, /*have_run=*/true); }
 
 // The ring of the worker is full, and the other worker steals all of it before half of it goes to
 // the overflow queue.
@@ -348,10 +362,11 @@ void TwiceRobbedWhenFull(Model& m) {
 // A worker whose ring was full runs the actors that are left there, and stays busy with the last.
 // The other worker must run those in the overflow queue. It has looked before all that, is about to
 // sleep, and finds nothing in any ring.
-void OverflowBesideABusyOne(Model& m) {
+void OverflowBesideABusyOneOf(Model& m, bool have_run) {
   auto& c = m.Make<QueueCase>(m);
   c.expected_runs = {1, 1, 1};
   c.doing[0] = Doing::kBusy;
+  if (have_run) c.RunEachBefore();
   c.pool.SearchInVain(1);
   c.pool.Register(*c.nodes[0], 0);
   c.pool.Register(*c.nodes[1], 0);
@@ -363,6 +378,9 @@ void OverflowBesideABusyOne(Model& m) {
   m.Thread("worker", [&] { c.doing[1] = c.pool.Sleep(1); });
   m.After([&] { c.Settle(); });
 }
+
+void OverflowBesideABusyOne(Model& m) { OverflowBesideABusyOneOf(m, /*have_run=*/false); }
+void OverflowOfOldActorsBesideABusyOne(Model& m) { OverflowBesideABusyOneOf(m, /*have_run=*/true); }
 
 // A busy worker finds that the other one has taken nothing for long, and steals half of its ring.
 // The other one continues, runs the rest, and is about to sleep while the stolen actors are in
@@ -464,8 +482,10 @@ std::vector<ModelTest> QueueCases() {
           {"worker and two foreign actors", WorkerAndTwoForeignActors},
           {"worker beside a busy one", WorkerBesideABusyOne},
           {"worker beside a full one", WorkerBesideAFullOne},
+          {"worker beside a full one of old actors", WorkerBesideAFullOneOfOldActors},
           {"twice robbed when full", TwiceRobbedWhenFull},
           {"overflow beside a busy one", OverflowBesideABusyOne},
+          {"overflow of old actors beside a busy one", OverflowOfOldActorsBesideABusyOne},
           {"robbed by a busy one", RobbedByABusyOne},
           {"two workers at the injection queue", TwoWorkersAtTheInjectionQueue},
           {"two workers at one actor", TwoWorkersAtOneActor},

@@ -101,6 +101,10 @@ absl::Status HasNoRecipient(const Envelope& message, ActorRef to) {
   if (to.IsNoOne()) {
     return absl::NotFoundError(absl::StrCat(type, " has no recipient: the reference refers to no one; it was not set"));
   }
+  if (to.IsPromise()) {
+    return absl::NotFoundError(absl::StrCat(
+        type, " has no recipient: the ask has ended by a reply, an error or its timeout; reply once, and in time"));
+  }
   return absl::NotFoundError(
       absl::StrCat(type, " has no recipient: the actor has ended; use a reference to a living one"));
 }

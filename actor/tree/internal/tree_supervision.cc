@@ -11,6 +11,7 @@
 
 #include "fraktor/actor/ask/internal/end_cause.h"
 #include "fraktor/actor/await/internal/slot_extension.h"
+#include "fraktor/actor/cell/internal/cell_attachment.h"
 #include "fraktor/actor/cell/internal/cell_state.h"
 #include "fraktor/actor/cell/internal/child_links.h"
 #include "fraktor/actor/cell/internal/child_list.h"
@@ -36,6 +37,20 @@ namespace {
 
 // The restarts of fewer children than this are not worth a cleanup.
 constexpr size_t kMinForgotten = 16;
+
+// Set while an actor has reported a failure to its parent and has no verdict yet. Failures that its
+// children escalate meanwhile need no report of their own: the verdict covers them. Otherwise n
+// children that fail at once would count as n failures of their parent, and each would suspend all
+// n children.
+struct OpenFailure final : CellAttachment {
+  bool awaits_verdict = false;
+};
+
+// A resume may end another suspension than that for the failure. Then the next failure of a child
+// is reported on its own, and has a verdict of its own.
+void EndOpenFailure(ActorSlot& slot) {
+  if (OpenFailure* const open = FindAttachment<OpenFailure>(ActorContext::Of(slot))) open->awaits_verdict = false;
+}
 
 }  // namespace
 
@@ -104,6 +119,7 @@ void TreeSupervision::Report(Turn turn, ChildFailed failed, const ActorSlot* cul
     turn.state().Set(Gate::kStopping);
     return;
   }
+  AttachmentOf<OpenFailure>(ActorContext::Of(slot)).awaits_verdict = true;
   TellSystem(parent->ref(), MakeEnvelope<ChildFailed>(turn.worker.cache(), slot.ref(), std::move(failed)));
 }
 
@@ -120,7 +136,11 @@ void TreeSupervision::OnChildFailed(Turn turn, ActorRef child, const ChildFailed
     TellSystem(child, MakeEnvelope<ResumeActor>(turn.worker.cache(), ActorRef()));
     return;
   }
-  if (IsLeaving(turn.slot, child)) return;
+  if (IsLeaving(turn.slot, child)) {
+    // The verdict on a sibling stops the child. Its askers still learn why it did not start.
+    if (failed.cause == FailureCause::kInitialization) RememberEndCause(child, failed.error);
+    return;
+  }
   if (const CellState* const state = CellState::Find(turn.slot)) {
     const auto found = state->restarts.find(child);
     if (found != state->restarts.end() && found->second.is_due) {
@@ -162,12 +182,21 @@ void TreeSupervision::DecideOnChild(Turn turn, ActorRef child, const ChildFailed
         return absl::OkStatus();
       },
       &cause_of_decider);
-  if (!decided.ok()) {
-    // The child stays suspended until its supervisor gets a verdict.
+  // The child stays suspended until its supervisor gets a verdict.
+  const auto fail_parent = [&](ChildFailed failure) {
+    if (AttachmentOf<OpenFailure>(ActorContext::Of(parent)).awaits_verdict) {
+      // The child is suspended once for the open failure of its parent, until the verdict on that,
+      // and once for its own failure, which ends here.
+      log_.Log(LogLevel::kWarning, child,
+               ToStd(absl::StrCat("shares the verdict on its parent after: ", failure.error.message())));
+      TellSystem(child, MakeEnvelope<ResumeActor>(turn.worker.cache(), ActorRef()));
+      return;
+    }
+    // The failure of the child has suspended it once. The verdict on the parent ends that.
     ++turn.state().failures;
-    Report(turn, {.error = decided, .cause = cause_of_decider}, child.slot());
-    return;
-  }
+    Report(turn, std::move(failure), child.slot());
+  };
+  if (!decided.ok()) return fail_parent({.error = decided, .cause = cause_of_decider});
   switch (directive) {
     case SupervisionDirective::kResume:
       log_.Log(LogLevel::kWarning, child, ToStd(absl::StrCat("resumes after: ", error.message())));
@@ -186,9 +215,7 @@ void TreeSupervision::DecideOnChild(Turn turn, ActorRef child, const ChildFailed
       }
       break;
     case SupervisionDirective::kEscalate:
-      ++turn.state().failures;
-      // The failure of the child has suspended it once. The verdict on the parent ends that.
-      Report(turn, Escalated(child, failed), child.slot());
+      fail_parent(Escalated(child, failed));
       break;
   }
 }
@@ -310,6 +337,7 @@ void TreeSupervision::Suspend(Turn turn) const {
 }
 
 void TreeSupervision::Resume(Turn turn) const {
+  EndOpenFailure(turn.slot);
   if (turn.state().failures == 1 && turn.slot.instance == &NotCreated() && !turn.state().Has(Gate::kStarting)) {
     // An actor that has never started cannot resume. It starts again.
     BeginRestart(turn, absl::OkStatus());
@@ -334,6 +362,7 @@ void TreeSupervision::BeginRestart(Turn turn, const absl::Status& reason) const 
   ActorSlot& slot = turn.slot;
   TurnState& turn_state = turn.state();
   if (turn_state.Has(Gate::kStopping)) return;
+  EndOpenFailure(slot);
   if (PhaseOf(slot) == kRestarting) {
     // This is the verdict on another failure. One restart is enough for both, and it has begun. The
     // children that survive have been suspended for each failure.
