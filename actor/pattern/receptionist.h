@@ -26,8 +26,8 @@
 //
 // A key is a name and the messages of the service: the same name with other messages is another
 // key. An actor may register under many keys. The receptionist watches registered and subscribed
-// actors, and removes them when they end; at once, if they have ended before. Registering or
-// subscribing again changes nothing.
+// actors, and removes them when they end. An actor that has already ended is not registered.
+// Registering or subscribing again changes nothing.
 //
 // The receptionist is an actor, /system/receptionist, of this system only. Calls are messages to
 // it, so those of one thread or actor keep their order: a Find after a Register sees it. Changes

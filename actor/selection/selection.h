@@ -99,8 +99,8 @@ class Selection {
   friend Selection Select(ActorSystem& system, std::string_view text);
   friend Selection Select(ActorContext& context, std::string_view text);
 
-  // The recipients of a message; or, if there are none, the path that was meant. `missing` is the
-  // reason why none of them, or not all, get the message.
+  // The recipients. If there are none, `meant` is the path. `missing` says why not all recipients
+  // get the message.
   struct Receivers {
     std::vector<ActorRef> refs = {};
     absl::Status missing = {};

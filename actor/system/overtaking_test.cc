@@ -286,7 +286,7 @@ class Stasher final : public ActorInstance {
   bool unstashes_at_1_ = false;
 };
 
-// SCH-4: all that is stashed comes back in its order, also what no limit refuses.
+// SCH-4: all stashed messages come back in order, including those that pass limits.
 TEST_F(Overtaking, IsNotDoneByAStash) {
   for (const Mailbox& mailbox : AllMailboxes()) {
     SpawnPair(mailbox);

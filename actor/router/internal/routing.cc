@@ -137,7 +137,7 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
         try {
           AskRoutees(table, router, sender, std::move(message), *worker->toolbox);
         } catch (...) {
-          // The ask fails, and not the actor that asks: the routees are not its business.
+          // The ask fails; the asking actor does not.
           FailAskThatThrew(sender);
         }
       } else {

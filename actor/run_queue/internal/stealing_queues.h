@@ -12,8 +12,9 @@
 //   first, so a program that spawns more than it can run keeps few actors alive at a time.
 // - A worker takes from its ring first, and once in kOverflowInterval takes an actor that has run
 //   before from the overflow queue. So an endless supply of new actors does not starve the others.
-//   It takes a new actor from the overflow queue when the ring is empty, and once in kNewInterval
-//   takes before. This is rare, because each such actor may spawn very many while the others wait.
+//   While the overflow queues are long, a worker takes a new actor from there only when its ring is
+//   empty, and once in kNewInterval takes. Short queues give a new actor each kOverflowInterval
+//   takes. kNewInterval is long, because each such actor may spawn very many while the others wait.
 // - Once in kLookInterval takes a worker compares its ring with the longest known one. If that ring
 //   is more than 1.5 times as long, the worker steals half of the difference. This balances rings
 //   of unequal length.

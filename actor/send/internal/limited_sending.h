@@ -46,9 +46,9 @@ bool IsMailboxBell(const Envelope& envelope);
 // `envelope` was taken out of the mailbox. Returns the message to handle: the envelope itself, or,
 // for a mailbox bell, the next message that the limits keep; null if there is none.
 Envelope* TakeLimited(Turn turn, Envelope* envelope);
-// Appends a message of the runtime to the mailbox of the actor that runs, as a Terminated or the
-// message of a timer, behind the messages that wait for room. No limit refuses it. Takes the
-// envelope over, whose target word is set.
+// Appends a message of the runtime, such as Terminated or a timer's message, to the running actor's
+// mailbox, behind the messages that wait for room. No limit refuses it. Takes the envelope over,
+// whose target word is set.
 void AppendBeyondLimits(Turn turn, Envelope* envelope);
 // Messages that the actor returns to its own mailbox, as from a stash. Returns those that the
 // mailbox has room for, which are counted. The others, from the first without room on, become dead

@@ -11,6 +11,10 @@
 // child whose restart is due needs no second one. Otherwise n children that fail at once would make
 // n * n restarts.
 //
+// An actor that has reported a failure and has no verdict yet does not report the failures that its
+// children escalate: the verdict covers them. So n children that fail at once count as one failure
+// of their parent.
+//
 // Called by ActorTree, in the turn of the actor that the slot belongs to.
 #ifndef FRAKTOR_ACTOR_TREE_INTERNAL_TREE_SUPERVISION_H_
 #define FRAKTOR_ACTOR_TREE_INTERNAL_TREE_SUPERVISION_H_
